@@ -177,8 +177,9 @@ def production(asked: Generated, jobs: int, seed: int) -> list[dict[str, Any]]:
 
 
 class Competition(msgspec.Struct):
-    """One table: a workload, the policies on it by name, and the objectives."""
+    """One table: a workload, the policies on it by name, and the objectives. `board`: its name without the variant."""
 
+    board: str
     name: str
     workload: pumice.Workload
     policies: list[tuple[str, pumice.Policy]]
@@ -196,7 +197,7 @@ def competitions(board: Boards, traces: Path, jobs: int, say: Callable[[str], No
                 continue
             workload, classes = found
             policies = [(one, board.policies[one].policy(one, classes)) for one in each.policies]
-            yield Competition(name, workload, policies, each.objectives)
+            yield Competition(each.name, name, workload, policies, each.objectives)
 
 
 def workload_of(board: Board, variant: str, traces: Path, jobs: int) -> tuple[pumice.Workload, Counter[Any]] | None:
@@ -234,6 +235,10 @@ class Row(msgspec.Struct):
         more = [found.figures[text.split()[1]].values for text in found.objectives]
         self.values = [[*old, *new] for old, new in zip(self.values, more, strict=True)] if self.values else more
 
+    def mean(self) -> float:
+        """Return the mean of the first objective; not a number where the policy failed."""
+        return fmean(self.values[0]) if self.values and not self.problem else math.nan
+
     def line(self, name: str) -> str:
         """Return the row of the table: means with the intervals of 19 cases of 20."""
         if self.problem:
@@ -245,11 +250,14 @@ class Row(msgspec.Struct):
         return f"| {name} | {' | '.join(cells)} | {self.cpu_s:.1f} |"
 
 
+Rows = dict[str, Row]
+
+
 def tables(
     match: Competition, seeds: Sequence[int], keep: Path | None, workers: int, say: Callable[[str], None]
-) -> Iterator[str]:
-    """Yield the table after one seed, two, and so on: all policies are asked about a seed before the next one, so that
-    rows can be compared whenever a run ends, and a draw is read once for all of them.
+) -> Iterator[tuple[str, Rows]]:
+    """Yield the table after one seed, two, and so on, with its rows: all policies are asked about a seed before the
+    next one, so that rows can be compared whenever a run ends, and a draw is read once for all of them.
     """
     rows = {name: Row() for name, _ in match.policies}
     for first in range(0, len(seeds), workers):
@@ -260,7 +268,24 @@ def tables(
                 rows[name].add(evaluate(policy))
                 say(f"{match.name}, seed {some[-1]}: {name}")
         evaluate.close()
-        yield table(match, rows, seeds[: first + len(some)])
+        yield table(match, rows, seeds[: first + len(some)]), rows
+
+
+def summary(board: str, objective: str, variants: Mapping[str, Rows]) -> str:
+    """Return the means of one objective on all variants of a board: a row a variant, a column a policy, the best on
+    average first.
+    """
+    best_of = max if objective.startswith("maximise") else min
+    means = {variant: {name: row.mean() for name, row in rows.items()} for variant, rows in variants.items()}
+    mean = {name: fmean(row[name] for row in means.values()) for name in next(iter(means.values()))}
+    names = sorted(mean, key=mean.__getitem__, reverse=best_of is max)
+    lines = [f"| variant | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
+    for variant, row in means.items():
+        best = best_of(value for value in row.values() if not math.isnan(value))
+        cells = [f"**{row[name]:.4g}**" if row[name] == best else f"{row[name]:.4g}" for name in names]
+        lines.append(f"| {variant} | {' | '.join(cells)} |")
+    last = f"| mean | {' | '.join(f'{mean[name]:.4g}' for name in names)} |"
+    return "\n".join([f"## {board}, all variants: {objective}", "", *lines, last, ""])
 
 
 def table(match: Competition, rows: Mapping[str, Row], seeds: Sequence[int]) -> str:
@@ -309,14 +334,17 @@ def main(
             each.variants = [one for one in each.variants if not wanted or f"{each.name} {one}" in wanted]
         each.policies = [one for one in each.policies if not named or one in named]
     board.boards = [each for each in board.boards if each.variants or each.name in wanted or not (wanted or each.nodes)]
+    variants: dict[tuple[str, str], dict[str, Rows]] = {}
     for match in competitions(board, traces, jobs, say):
         if draws is not None:
             write_draws(match, range(1, seeds + 1), draws)
             continue
         done = len(lines)
-        for found in tables(match, held_out, keep, workers, say):
+        for found, rows in tables(match, held_out, keep, workers, say):
             lines[done:] = [found]
-            output.write_text("\n".join(lines), "utf-8")
+            variants.setdefault((match.board, match.objectives[0]), {})[match.name] = rows
+            together = [summary(*key, each) for key, each in variants.items() if len(each) > 1]
+            output.write_text("\n".join([*lines, *together]), "utf-8")
 
 
 if __name__ == "__main__":

@@ -70,6 +70,21 @@ def test_a_board_has_a_row_for_each_policy(traces: Path) -> None:
     assert 0 < allocated[0] <= 1
 
 
+def test_leaderboard_name_of_a_board_takes_its_variants_and_sums_up(traces: Path) -> None:
+    """The last table has a row a variant and the means of both, the best policy first."""
+    other = traces / "openb" / "openb_pod_list_cpu050.csv"
+    other.write_text(PODS + "more,1000,1024,1,400,\n")
+    found = board(traces, "openb", "FGD,BestFit,DotProd", seeds=1)
+    assert [*found] == ["openb default", "openb cpu050", "openb, all variants: maximise util.volcano.sh/vgpu-memory"]
+    header, *rows = found["openb, all variants: maximise util.volcano.sh/vgpu-memory"]
+    assert [row[0] for row in rows] == ["openb default", "openb cpu050", "mean"]
+    for variant, *cells in rows[:2]:
+        told = {row[0]: row[1] for row in found[variant]}
+        assert [cell.strip("*") for cell in cells] == [told[name] for name in header[1:]]
+    means = [float(cell) for cell in rows[2][1:]]
+    assert means == sorted(means, reverse=True)
+
+
 def test_a_timed_board_has_the_best_first_and_leaves_out_what_is_absent(
     traces: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
