@@ -168,6 +168,8 @@ class NameIndex:
         """Return the numbers of records above `after` under these names, which may be of a kind (`LISTED`), rising.
         Raises sqlite3.DatabaseError.
         """
+        if self.through <= max(after, self.begin):
+            return []  # there may be no index: a journal without segments has no folder for it
         found: set[int] = set()
         with closing(sqlite3.connect(self._file, timeout=WAIT_S)) as database:
             for name in names:

@@ -133,10 +133,12 @@ def test_a_recorded_tree_of_queues_is_forked_whole(tmp_path: Path) -> None:
 
 
 def test_a_change_of_a_recorded_object_is_judged_as_a_change(tmp_path: Path) -> None:
-    closing = {"apiVersion": QUEUE, "kind": "Queue", "metadata": {"name": "old"}, "spec": {"weight": 1}}
-    file = written(tmp_path, node(), closing | {"status": {"state": "Closing"}})
-    found = pumice("whatif", "-f", file, "--set", "queue/old:spec.weight=3", "--horizon", "10s", "-o", "json")
-    assert found.code == 0, found.err
+    closed = {"apiVersion": QUEUE, "kind": "Queue", "metadata": {"name": "old"}, "spec": {"weight": 1}}
+    there = group("g", "Pending") | {"spec": {"minMember": 1, "queue": "old"}}  # no new one may name a closed queue
+    file = written(tmp_path, node(), closed | {"status": {"state": "Closed"}}, there)
+    for change in ("queue/old:spec.weight=3", "podgroup/default/g:spec.minMember=2"):
+        found = pumice("whatif", "-f", file, "--set", change, "--horizon", "10s", "-o", "json")
+        assert found.code == 0, found.err
     assert pumice("whatif", "-f", file, "--set", "queue/old:spec.weight=70000", "--horizon", "10s").code == 2
 
 
