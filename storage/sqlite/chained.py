@@ -76,11 +76,29 @@ class FileJournal(Journal, Protocol):
 class ChainedJournal:
     """A `storage.journal.Journal`: reads go through `segments` (joined, oldest first), then to the `newest` part, which
     the caller closes. What is written goes to the newest part.
+
+    `path`: where the newest part lies, if another process may write it. That process moves records into a new segment
+    at any time. So an answer of the newest part counts only if no segment goes beyond `end` afterwards: a segment has
+    its name before the newest part loses its records. Else the new segment is asked.
     """
 
-    def __init__(self, newest: FileJournal, segments: Sequence[Segment]) -> None:
-        self._newest, self._segments = newest, segments
+    def __init__(
+        self, newest: FileJournal, segments: Sequence[Segment], path: Path | None = None, end: int = 0
+    ) -> None:
+        self._newest, self._segments = newest, list(segments)
+        self._path, self._end = path, max(end, segments[-1].last if segments else 0)
         self._open: dict[Segment, SqliteJournal] = {}
+
+    async def _has_moved(self) -> bool:
+        """Return whether records above `end` have got a segment since the last look, which is read from now on."""
+        if self._path is None:
+            return False
+        # The name and not the cut: checkpoints are forgotten between the two.
+        there = joined(segments_of(self._path), (await self._newest.head()).cut)
+        new = [segment for segment in there if segment.last > self._end]
+        self._segments += new
+        self._end = new[-1].last if new else self._end
+        return bool(new)
 
     async def _part(self, after: int) -> tuple[FileJournal, int | None]:
         """Return the part with the record after that one, and its last record; None for the newest part."""
@@ -100,7 +118,11 @@ class ChainedJournal:
             part, last = await self._part(after)
             try:
                 records = await part.read(after, kinds, limit - len(found))
+                if last is None and await self._has_moved():
+                    continue
             except DamagedError:
+                if last is None and await self._has_moved():
+                    continue
                 # A read stops short before a damaged record: asked again, the part names it.
                 if found:
                     return found
@@ -117,12 +139,18 @@ class ChainedJournal:
         while len(found) < len(numbers):
             part, last = await self._part(numbers[len(found)] - 1)
             end = len(numbers) if last is None else bisect_right(numbers, last)
-            found += await part.pick(numbers[len(found) : end])
+            try:
+                found += await part.pick(numbers[len(found) : end])
+            except DamagedError:
+                if last is not None or not await self._has_moved():
+                    raise
         return found
 
     async def last(self, kind: str) -> Stored | None:
         """Return the newest record of a kind."""
         found = await self._newest.last(kind)
+        while found is None and await self._has_moved():
+            found = await self._newest.last(kind)
         for segment in reversed(self._segments):
             if found is not None:
                 break
@@ -132,6 +160,8 @@ class ChainedJournal:
     async def head(self) -> Head:
         """Return both ends."""
         head = await self._newest.head()
+        while await self._has_moved():
+            head = await self._newest.head()
         if not self._segments:
             return head
         oldest = await (await self._part(self._segments[0].first - 1))[0].head()
@@ -144,6 +174,8 @@ class ChainedJournal:
     async def checkpoints(self) -> Sequence[Checkpoint]:
         """Return those of the newest part, and the one that the oldest begins with, newest first."""
         found = list(await self._newest.checkpoints())
+        while await self._has_moved():
+            found = list(await self._newest.checkpoints())
         if self._segments:
             oldest = await (await self._part(self._segments[0].first - 1))[0].checkpoints()
             found += [one for one in oldest if all(one.sequence != other.sequence for other in found)]
@@ -197,7 +229,9 @@ async def open_history(
     before that moment.
     """
     async with await SqliteJournal.open(path, read_only=True) as newest:
-        segments = joined(segments_of(Path(path)), (await newest.head()).cut)
+        cut = (await newest.head()).cut
+        segments = joined(segments_of(Path(path)), cut)
+        end = max(cut, segments[-1].last if segments else 0)
         part = None
         if since is not None:
             segments = segments[await _first_since(since, segments) :]
@@ -208,11 +242,9 @@ async def open_history(
         if part is not None:
             async with await SqliteJournal.open(part.path, read_only=True) as alone:
                 yield alone
-        elif segments and cycle is record is None:
-            async with ChainedJournal(newest, segments) as together:
-                yield together
         else:
-            yield newest
+            async with ChainedJournal(newest, segments if cycle is record is None else (), Path(path), end) as together:
+                yield together
 
 
 async def _first_since(moment: float, segments: Sequence[Segment]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
@@ -133,6 +134,67 @@ async def test_a_kill_after_the_segment_was_made_is_made_good(
     seen = before + await written(path, 50)
     assert await together(path) == seen
     assert len({segment.first for segment in segments_of(path)}) == len(segments_of(path)) > 1
+
+
+RotatedAt = Callable[[str], None]
+
+
+@pytest.fixture
+def rotates_before(path: Path, monkeypatch: pytest.MonkeyPatch) -> RotatedAt:
+    """A writer that moves nearly all records into a segment, once, right before a reader's call of that method."""
+
+    def before(method: str) -> None:
+        asked = getattr(SqliteJournal, method)
+
+        async def late(self: SqliteJournal, *arguments: object, **more: object) -> object:
+            monkeypatch.setattr(SqliteJournal, method, asked)
+            async with await SqliteJournal.open(path, archived=True) as journal:
+                assert await Archive(journal, path, ROTATION).rotate()
+            return await asked(self, *arguments, **more)
+
+        monkeypatch.setattr(SqliteJournal, method, late)
+
+    return before
+
+
+@pytest.mark.parametrize(
+    ("method", "archived", "chosen"),
+    [("read", 30, {}), ("pick", 30, {}), ("head", 0, {}), ("checkpoints", 30, {"record": 65}), ("last", 0, {})],
+)
+async def test_reader_during_a_rotation_misses_no_record(
+    path: Path, rotates_before: RotatedAt, method: str, archived: int, chosen: dict[str, int]
+) -> None:
+    await written(path, archived)
+    seen = await written(path, 50, Rotation())
+    async with open_history(path, **chosen) as journal:
+        head = await journal.head()
+        rotates_before(method)
+        assert not chosen or (await journal.checkpoints())[-1].sequence <= 65
+        assert (await journal.last("api")) is not None
+        assert [each.sequence for each in await journal.pick([36, 52, 55])] == [36, 52, 55]
+        assert await journal.read(seen[2].sequence, limit=5) == seen[3:8]
+        assert (await journal.head()).cut == head.cut
+        assert (await journal.check()).whole
+        found = await everything(journal)
+    assert found[-len(seen) :] == seen
+
+
+async def test_reader_before_records_are_forgotten_has_their_state(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    await written(path, 30)
+    last = (await written(path, 50, Rotation()))[-1].sequence
+
+    async def killed(*arguments: object) -> None:
+        raise KilledError
+
+    async with open_history(path, record=last) as journal:
+        oldest = (await journal.checkpoints())[-1]
+        async with await SqliteJournal.open(path, archived=True) as writer:
+            monkeypatch.setattr(SqliteJournal, "cut", killed)
+            with pytest.raises(KilledError):
+                await Archive(writer, path, ROTATION).rotate()
+            assert (await writer.checkpoints())[-1] != oldest
+        assert (await journal.checkpoints())[-1] == oldest
+        assert (await journal.check()).whole
 
 
 async def test_segments_that_were_moved_away_are_not_missed(path: Path) -> None:
