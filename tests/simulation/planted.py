@@ -31,6 +31,7 @@ from pumice.core.plugins.predicates.dynamic_resources import DynamicResources
 from pumice.core.plugins.predicates.plugin import PodCount
 from pumice.core.plugins.proportion import Proportion
 from pumice.core.session.closing import close, queue_status
+from pumice.core.session.session import Session
 from pumice.core.state.nodes import NodeTable
 from pumice.core.state.snapshot import AssumedPods, Snapshot
 from pumice.core.state.view import View
@@ -106,7 +107,11 @@ BUGS: dict[str, Bug] = {
         replace(DeviceMachine, "step", asks_nothing), "claims+pods", invariants=("claims-come-back",)
     ),
     "nodes take more pods than they may have": Bug(
-        replace(PodCount, "prepare", nothing), "storm+nodes", invariants=("within-allocatable",)
+        together(  # backfill asks once more before it binds, as Volcano's cache does
+            replace(PodCount, "prepare", nothing), replace(Session, "_shortage", nothing)
+        ),
+        "storm+nodes",
+        invariants=("within-allocatable",),
     ),
     "a pod that comes alone gets no group": Bug(
         replace(PodGroupMachine, "step", asks_nothing), invariants=("reasons",)
