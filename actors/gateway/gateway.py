@@ -268,7 +268,7 @@ class Gateway(Actor[Poke, Done]):
             tasks.start_soon(self._stop_when_cancelled)
             try:
                 with anyio.CancelScope(shield=True):
-                    await serve(build_app(self.site), self.site.settings, self._stop, self.site.budget)
+                    await serve(build_app(self.site), self.site.settings, self._stop, self.site.budget, self.site.turns)
             finally:
                 self._stopped.set()
             # The server has ended by itself, so nothing is left to be stopped.

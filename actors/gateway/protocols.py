@@ -26,7 +26,9 @@ from hypercorn.protocol.h11 import H11Protocol
 from hypercorn.protocol.http_stream import HTTPStream
 from hypercorn.protocol.ws_stream import WSStream
 
+from pumice.actors.gateway.budget import LoopTurns
 from pumice.actors.gateway.forms import encode
+from pumice.actors.gateway.identity.authenticator import OPEN, READS
 from pumice.actors.gateway.problems import ApiError, bad_request, failure, headers_too_large, internal
 from pumice.actors.gateway.request.exchange import CUT, PEER, ClientGoneError, PeerSubject
 
@@ -36,6 +38,8 @@ MOST_REFUSED: Final = 1_000
 """Streams that are refused on a connection before it is closed."""
 PORTION: Final = 1024
 """Bytes of HTTP/2 that are read from a connection before others have their turn: about fifty requests."""
+PROBES: Final = tuple(f"{method} /{path}".encode() for method in READS for path in OPEN)
+"""Beginnings of requests that have no turn; a proper look at the path follows."""
 _NO_LIMIT: Final = 2**31 - 1
 
 _STATE: Final = 4
@@ -65,11 +69,15 @@ class LastingWrapper(ProtocolWrapper):
         server = given[_SEND].__self__
         own[_STATE] = {**given[_STATE], PEER: _peer_of(server), CUT: server.cut}
         super().__init__(*own, **named)
+        self._turns: LoopTurns = server.config.turns
 
     async def handle(self, event: WireEvent) -> None:
         """Handle an event like hypercorn, except for its errors. The application runs in another task: its errors do
         not come here.
         """
+        if isinstance(event, RawData) and event.data and not event.data.startswith(PROBES):
+            # To read a request takes longer than to find its turn: thousands that come together would keep a probe.
+            await self._turns.take()
         try:
             await super().handle(event)
         except Exception as error:  # noqa: BLE001 - h2, hpack, wsproto and hypercorn itself each have their own

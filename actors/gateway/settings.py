@@ -88,11 +88,17 @@ SEND_BUFFER: Final = 128 * 1024
 """Bytes of a connection that wait in the kernel (which doubles it for its own books)."""
 
 
+WAITING: Final = 4096
+"""Connections that may wait to be accepted (Linux' own bound, too). When more come the kernel drops them, and clients
+try again after a second.
+"""
+
+
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket; port 0 takes any free one. Raises ListenError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listener = socket.create_server((host, port), family=family, backlog=512)
+        listener = socket.create_server((host, port), family=family, backlog=WAITING)
     except (OSError, OverflowError) as error:
         why = error.strerror if isinstance(error, OSError) else None
         raise ListenError(f"cannot listen on {host}:{port}: {why or error}") from error
