@@ -108,18 +108,15 @@ class Commit:
         if result.binds or result.evicts:
             # before any worker has them: an outcome must find its decision in flight
             await self._cache.ask(Assume(result.cycle, result.binds, result.evicts), through=True)
-        # One worker carries all that a cycle decides, so that it reaches the api in the order of the decisions: workers
-        # race, and pods that are bound at one moment end at one, in the order in which they were bound.
-        own, evictor = next(self._binders), next(self._evictors)
         for start, binds in _cut(result.binds, _writes):
             # binds that wait for claims have a worker of their own and do not hold up the others
-            binder = self._pre_binder if _writes(binds[0]) else own
+            binder = self._pre_binder if _writes(binds[0]) else next(self._binders)
             created = result.report.created[start : start + len(binds)]
             await binder.tell(BindOrder(result.cycle, first + start, binds, now, created), through=True)
         for start, evicts in _cut(result.evicts):
             # journal numbers follow from places: `record` wrote all binds before the evictions
             order = EvictOrder(result.cycle, first + len(result.binds) + start, evicts)
-            await evictor.tell(order, through=True)
+            await next(self._evictors).tell(order, through=True)
         written = await self._status.ask_later(unsent.statuses, through=True) if unsent.statuses else None
         # The status writer leaves out what it said last; a thousand jobs that wait would get it every cycle.
         if result.events and result.events != self._told:

@@ -12,14 +12,13 @@ import pytest
 
 from pumice.actors.runtime.level_signal import LevelSignal
 from pumice.actors.runtime.mailbox import Mailbox
-from pumice.actors.scheduling.commit import ORDER, Commit, statuses_of
+from pumice.actors.scheduling.commit import Commit, statuses_of
 from pumice.actors.scheduling.cycle_memory import CycleMemory, Unsent
 from pumice.actors.system import ports
 from pumice.actors.system.ports import StatusPort
 from pumice.core.messages import replies
 from pumice.core.messages.commands import (
     ApiRequest,
-    BindOrder,
     BindWorkerCommand,
     EvictWorkerCommand,
     RecorderCommand,
@@ -28,8 +27,8 @@ from pumice.core.messages.commands import (
     StatusWriterCommand,
     WriteStatus,
 )
-from pumice.core.messages.decisions import Bind, CycleResult, Evict, PodGroupEvent, PodGroupStatus
-from pumice.core.messages.replies import ApiReply, Assumed, Done
+from pumice.core.messages.decisions import CycleResult, PodGroupEvent, PodGroupStatus
+from pumice.core.messages.replies import ApiReply, Done
 from pumice.storage import codec
 from pumice.storage.memory import MemoryJournal
 from tests.actors.rig import cycles, idle, started, stored, three_nodes
@@ -46,19 +45,13 @@ class Desk:
 
     def __init__(self, result: CycleResult) -> None:
         self.status: StatusPort = Mailbox("status-writer", StatusWriterCommand, replies.Done)
-        self.cache: ports.CachePort = Mailbox("cache", ports.CacheMessage, ports.CacheReply)
-        self.binders: list[ports.BindPort] = [
-            Mailbox(f"bind-worker:{number}", BindWorkerCommand, replies.Done) for number in range(3)
-        ]
-        self.evictors: list[ports.EvictPort] = [
-            Mailbox(f"evict-worker:{number}", EvictWorkerCommand, replies.Done) for number in range(2)
-        ]
+        binder: ports.BindPort = Mailbox("bind-worker:0", BindWorkerCommand, replies.Done)
         self.commit = Commit(
-            cache=self.cache,
+            cache=Mailbox("cache", ports.CacheMessage, ports.CacheReply),
             recorder=Mailbox("recorder", RecorderCommand, replies.Appended),
-            binders=self.binders,
-            pre_binder=Mailbox("pre-bind-worker", BindWorkerCommand, replies.Done),
-            evictors=self.evictors,
+            binders=[binder],
+            pre_binder=binder,
+            evictors=[Mailbox("evict-worker:0", EvictWorkerCommand, replies.Done)],
             status=self.status,
         )
         self.memory = CycleMemory(LevelSignal(), cycle=1, done=0, carry={}, seen=0)
@@ -93,19 +86,6 @@ async def test_a_cycle_is_carried_out_when_its_statuses_are_written_and_no_event
         assert not desk.ended.is_set()
         assert desk.memory.unsent is None, "handed out: whoever comes next does not do so again"
         statuses.reply(Done())
-
-
-async def test_all_binds_of_a_cycle_go_to_one_worker_in_order() -> None:
-    """Workers race: what they bind at one moment would be bound in any order."""
-    binds = tuple([Bind("default", f"p{number}", f"u{number}", "n0", "default/g") for number in range(2 * ORDER + 1)])
-    evicts = tuple([Evict("default", f"v{number}", f"e{number}", "n0", "default/g", "") for number in range(ORDER + 1)])
-    async with carrying_out(binds=binds, evicts=evicts) as desk:
-        (assume,) = await desk.cache.receive()
-        assume.reply(Assumed(1))
-        await desk.ended.wait()
-        assert [box.statistics().sent for box in (*desk.binders, *desk.evictors)] == [3, 0, 0, 2, 0]
-        orders = [item.message for item in await desk.binders[0].receive()]
-    assert [bind for order in orders if isinstance(order, BindOrder) for bind in order.binds] == [*binds]
 
 
 async def test_where_there_is_nothing_to_write_nobody_waits() -> None:
