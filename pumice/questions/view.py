@@ -80,9 +80,8 @@ async def _serve(front: Front, looked: JournalLook) -> None:
         tasks.start_soon(front.desk.keep)
         tasks.start_soon(looked.look)
         async with anyio.create_task_group() as serving:
-            serving.start_soon(
-                serve, build_viewer(front, looked.db.name, looked.damage), front.settings, stop, front.budget
-            )
+            viewer = build_viewer(front, looked.db.name, looked.damage)
+            serving.start_soon(serve, viewer, front.settings, stop, front.budget, front.turns)
             await _until_signal(front, stop)
         tasks.cancel_scope.cancel()
 

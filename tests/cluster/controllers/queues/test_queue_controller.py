@@ -5,7 +5,6 @@ import itertools
 import pytest
 
 from pumice.cluster.controllers.queues import (
-    CLOSED_BY_PARENT,
     QUEUE_LIFE,
     QueueAction,
     QueueMachine,
@@ -14,6 +13,7 @@ from pumice.cluster.controllers.queues import (
     trigger_of,
 )
 from pumice.core.objects.metadata import Object
+from pumice.core.objects.parts import CLOSED_BY_PARENT
 from tests.actors.cluster import Cluster
 from tests.kit.pod_groups import pod_group
 from tests.kit.queues import queue
