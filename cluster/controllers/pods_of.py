@@ -17,7 +17,6 @@ from pumice.core.objects.metadata import (
     OwnerReference,
     conditions_of,
     controlling_owner,
-    owners_of,
     parse_time,
     rows,
     section,
@@ -118,11 +117,8 @@ def is_controlled(obj: Object) -> bool:
 
 def controller_of(obj: Object, owner_type: tuple[str, str]) -> OwnerReference | None:
     """Return the reference to the object's controller, if that is of this apiVersion and kind."""
-    # Asked at every change of every child: a loop costs half of a generator over one or two references.
-    for owner in owners_of(obj):
-        if owner.get("controller"):
-            return owner if (owner.get("apiVersion"), owner["kind"]) == owner_type else None
-    return None
+    owner = controlling_owner(obj)
+    return owner if owner is not None and (owner.get("apiVersion"), owner["kind"]) == owner_type else None
 
 
 def adoption(owner: Object, kind: str, child: Object, user: str) -> Patch:
