@@ -71,8 +71,8 @@ _STARTING: Final = Lock()
 
 @contextmanager
 def apart_from_main() -> Generator[None]:
-    """Start processes in this block that do not import the script of their caller, of which they need nothing: it would
-    run again in each, and where it has no guard, it would start the same work there.
+    """Let processes that start in this block not import the script of their caller. It would run again in each of them,
+    and a script without a guard would start the same work there.
     """
     main = vars(sys.modules["__main__"])
     with _STARTING:  # one at a time, or a second thread would keep the names as the first left them

@@ -242,7 +242,7 @@ class IdleTimeout:
         """Do nothing: hypercorn stops the task of a connection that closes, which then calls `forget`."""
 
     def forget(self, connection: Any) -> None:
-        """Look at a connection no more."""
+        """Stop looking at a connection."""
         self._open.pop(connection, None)
 
     async def keep(self, stop: anyio.Event, most_s: float) -> None:

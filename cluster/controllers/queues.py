@@ -181,7 +181,7 @@ class QueueMachine(Machine):
             requests.append(UpdateStatus("Queue", "", name, repack({"state": str(after)}), user=USER))
         if closed_by_parent is not None:
             annotations = {"metadata": {"annotations": {CLOSED_BY_PARENT: closed_by_parent}}}
-            # While the queue is open: one that is Closing is changed by nobody (queue_controller_action.go).
+            # Before the status: the webhook refuses every change of a Closing queue (queue_controller_action.go).
             place = 0 if closed_by_parent == "true" else len(requests)
             requests.insert(place, Patch("Queue", "", name, repack(annotations), user=USER))
         return requests

@@ -84,7 +84,7 @@ def execute(session: Session) -> None:
 
     Under the fix nominated-domains-last tasks that room was made for come before all others.
     """
-    # Where a task waits the context says as much, and is needed anyway.
+    # Where a task waits, the context below finds the same out, and is needed anyway.
     if not np.count_nonzero(session.snapshot.jobs.counts[WAITING]) and is_idle(session):
         caches_errors(session, "allocate")  # the carry says that the action has read its argument
         return

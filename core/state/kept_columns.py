@@ -134,7 +134,7 @@ def brought_up(copies: Copies, table: KeepableTable) -> Copies:
 KINDS: Final = 12
 """Sessions that are kept on one set of columns: one for each thing that may wait, and those of readers."""
 LONGEST: Final = 1 << 16
-"""Rows in the log of changes; with more of them the sessions are let go, and the log begins anew."""
+"""Rows in the log of changes. A longer log is emptied, and its sessions are dropped."""
 
 
 class KeptSessions:

@@ -156,7 +156,7 @@ class JobColumns(Struct, frozen=True):
         return replace(self, allocated=self.shares[: len(self.allocated)], phase=self.phase.copy())
 
     def as_they_are(self, *names: str) -> JobColumns:
-        """Return columns of which these stay as they are now: copies of those that a session changes."""
+        """Return columns of which `names` are copies, so that a session does not change them."""
         return replace(self, **{name: getattr(self, name).copy() for name in names})
 
 

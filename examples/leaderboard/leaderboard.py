@@ -3,7 +3,7 @@
     python leaderboard.py --traces FOLDER --seeds 10 --keep board.results -o board.md
 
 `board.yaml` says which policies and which traces; FOLDER has `openb/`, `swf/`, `philly_gavel/`, `gavel/` as published
-(docs/reference/traces.md). What is not there is named and left out. The tables are written anew after each seed, and
+(docs/reference/traces.md). Missing traces are named and left out. The tables are written anew after each seed, and
 with `--keep` nothing runs twice: end it when you like, and go on later. On openb pods are placed one after the other
 while 1.3 times all cards are asked for, as in "Beware of Fragmentation"; each seed shuffles and repeats the pods anew
 (the authors' own orders are in examples/fgd). Of other traces each seed is another stretch of so many jobs, on virtual

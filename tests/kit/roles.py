@@ -1,4 +1,4 @@
-"""What a server that enforces roles is started with, and how its administrator comes to it."""
+"""Start a server that enforces roles, and connect to it as its administrator."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Served:
         return self.url_at(self.port)
 
     def url_at(self, port: int) -> str:
-        """Where it is for those who come through another port, such as that of a wire that breaks."""
+        """Return the address behind another port, such as the port of a wire that breaks."""
         return f"{'https' if self.roles else 'http'}://127.0.0.1:{port}"
 
     @property

@@ -37,7 +37,7 @@ class Worksheet:
 
     @property
     def empty(self) -> bool:
-        """Return whether nothing is left to place: a group that was tried in vain is in line no more."""
+        """Return whether nothing is left to place. A group that was tried in vain has left the line."""
         return not (self.sub_jobs or self.lingers) or not any(self.tasks.values())
 
     def take_over(self, other: Worksheet) -> None:

@@ -56,7 +56,7 @@ async def index_names(journal: Path) -> None:
 
 
 class Stretch(NamedTuple):
-    """The records from `first` to `last`, whose hash this is, as far as they are in the index."""
+    """The records from `first` to `last` that are in the index. `hash`: of the last one."""
 
     number: int
     first: int
@@ -85,10 +85,10 @@ class NameIndex:
                 return
             except sqlite3.DatabaseError as problem:
                 if isinstance(problem, sqlite3.OperationalError) or not again:
-                    return  # a folder that cannot be written, or is full: what is known is of use
+                    return  # the folder is full or read-only: questions use what is known
                 self.discard(f"is damaged ({problem})")
             except (DamagedError, NewerPayloadError):
-                return  # a reader comes to that record, and says so
+                return  # the reader of that record reports it
 
     def _opened(self) -> sqlite3.Connection:
         """Return the database, made anew where it is of another form."""

@@ -168,5 +168,5 @@ async def _is_before(journal: Journal, checkpoint: Checkpoint, cycle: int) -> bo
         if following:
             return read_as(following[0], CycleRecord).cycle <= cycle
     except DamagedError:
-        pass  # whoever reads on from there comes to it
+        pass  # the next reader of these records reports it
     return read_checkpoint(checkpoint).recovered.cycle < cycle

@@ -236,7 +236,7 @@ def fixed(*fix: str) -> SchedulerConfig:
 
 @pytest.mark.parametrize(("fix", "told"), [((), ["0/1 nodes are unavailable: 1 Insufficient cpu."]), ((LINGERS,), [])])
 def test_job_group_without_room_keeps_its_reason_after_another_is_placed(fix: tuple[str, ...], told: list[str]) -> None:
-    """A group that was tried in vain is in line no more, so the job gets no second turn, which would forget why."""
+    """A group that was tried in vain has left the line. A second turn of the job would forget the reason."""
     group, *pods = gang("j", pods=3, min_member=2, queue="q", phase="Inqueue", cpu="2", memory=None)
     group["spec"]["subGroupPolicy"] = [{"name": "p", "subGroupSize": 2, "minSubGroups": 1, "matchLabelKeys": ["set"]}]
     for each, of in zip(pods, "011", strict=True):
