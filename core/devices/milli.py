@@ -231,16 +231,17 @@ class Fragmentation:
 
     def of(self, states: NodeStates) -> FloatArray:
         """Return F of nodes [R]."""
-        typical, left = self._typical, np.where(states.there, states.left, 0)
+        typical = self._typical
+        left: IntArray = np.where(states.there, states.left, 0)
         less = left[:, :, None] < typical.steps
         # By level: what is left on cards with less, and the number of cards with as much.
-        scraps = (left[:, :, None] * less).sum(axis=1)[:, typical.level]
+        scraps: IntArray = (left[:, :, None] * less).sum(axis=1)[:, typical.level]
         enough = (states.there[:, :, None] & ~less).sum(axis=1)[:, typical.level]
         cpu, fits = states.cpu[:, None] >= typical.cpu, enough >= typical.cards
         cases = typical.cases[states.model] + FITS * fits + ENOUGH_CPU * cpu
         # A pod that finds both lacks only what is left on cards that have less.
-        amount: FloatArray = np.where(cases == FITS + ENOUGH_CPU, scraps, left.sum(axis=1)[:, None]) * typical.share
-        return _added_up(LACKS[cases], amount)
+        lacking: IntArray = np.where(cases == FITS + ENOUGH_CPU, scraps, left.sum(axis=1)[:, None])
+        return _added_up(LACKS[cases], lacking * typical.share)
 
     def scores(self, states: NodeStates, ask: CardAsk, before: FloatArray | None = None) -> tuple[FloatArray, IntArray]:
         """Return the scores of nodes for a pod, 0 to 100 in whole numbers [R] (0 where it does not fit), and the card

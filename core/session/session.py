@@ -145,7 +145,7 @@ class Session:
         self.empty_devices: Callable[[], Sequence[Family]] = tuple  # the same, were the nodes without tasks
         self.kind: Hashable = None  # what it was opened for, of a session that is kept after its close
         self.versions = snapshot.derived.versions
-        self.heard = 0, 0  # so many changes of nodes and jobs between sessions
+        self.heard: tuple[int, int] = 0, 0  # so many changes of nodes and jobs between sessions
         self.changed_jobs: list[int] = []  # since the end of the session before, of one that goes on
         self._begin(snapshot, clock, carry)
         self.searches = Searches(self)

@@ -110,7 +110,7 @@ async def in_process(monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Callable
     """Gateways that begin from here on are reached this way, and none other; by their ports."""
     apps = dict[int, App]()
 
-    async def held(app: App, settings: GatewaySettings, stop: anyio.Event, budget: object) -> None:
+    async def held(app: App, settings: GatewaySettings, stop: anyio.Event, *_: object) -> None:
         apps[settings.address[1]] = app
         await stop.wait()
 
