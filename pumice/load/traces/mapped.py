@@ -3,14 +3,15 @@
 such mappings for published traces.
 
 A mapping says what each value of a job is, as an expression over the columns of a row (expressions.py). Rows without an
-arrival, a duration or a size are left out and counted. The first arrival is the beginning.
+arrival, a duration or a size, and those that a preset knows to be no job, are left out and counted. The first arrival
+is the beginning.
 """
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -46,12 +47,15 @@ Rows = Callable[[str, str], Iterator[Row]]
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """A mapping. `values` by target; `zone`: of times that do not say; `columns`: names of the columns of a file
-    without a header; `rows`: reader of a file that is no table; `node`: cards (or cpus, without cards) of a node, by
-    which `gpus` and `cpus` become pods.
+    """A mapping. `values` by target; `out`: which rows are no jobs, by the reason; `runs`: rows of one name are runs of
+    one job, and each becomes a job; `zone`: of times that do not say; `columns`: names of the columns of a file without
+    a header; `rows`: reader of a file that is no table; `node`: cards (or cpus, without cards) of a node, by which
+    `gpus` and `cpus` become pods.
     """
 
     values: Mapping[str, str] = field(default_factory=dict[str, str])
+    out: Mapping[str, str] = field(default_factory=dict[str, str])
+    runs: bool = False
     zone: str = "UTC"
     delimiter: str = ""
     columns: tuple[str, ...] = ()
@@ -218,8 +222,8 @@ PRESETS: Final[Mapping[str, Mapped]] = {
             "pods": "nodes_alloc",
             "cpu": "(tres_alloc.1|cpus_req)/nodes_alloc",
             "gpu": "(tres_alloc.1002|tres_alloc.1001|0)/nodes_alloc",
-            "where": "time_start>0",
         },
+        {"never started": "(time_start|0)<=0"},
         zone="America/New_York",
     ),
     "philly-log": Mapped(
@@ -245,9 +249,14 @@ PRESETS: Final[Mapping[str, Mapped]] = {
             "cpu": "(AllocTRES.cpu|ReqTRES.cpu|AllocCPUS|ReqCPUS)/(AllocTRES.node|ReqTRES.node|NNodes|1)",
             "memory": "(AllocTRES.mem|ReqTRES.mem|0)/(AllocTRES.node|ReqTRES.node|NNodes|1)",
             "gpu": '("AllocTRES.gres/gpu"|"ReqTRES.gres/gpu"|0)/(AllocTRES.node|ReqTRES.node|NNodes|1)',
-            # No step; and no job that was cancelled while it waited: older versions say that it started as it ended.
-            "where": '(JobID!~".") * (((End-Start)|1) + (AllocTRES.cpu|AllocCPUS|0) > 0)',
-        }
+        },
+        {
+            "a step of a job": 'JobID~"."',
+            # Of a job that was cancelled or requeued while it waited, older versions say that it started as it ended.
+            "never started": "((End-Start)|1) + (AllocTRES.cpu|AllocCPUS|0) <= 0",
+        },
+        # With -D a requeued job has a row for each time that it was submitted, and Slurm may number jobs from 1 again.
+        runs=True,
     ),
     "batsim": Mapped({"arrival": "subtime", "duration": "runs", "name": "id", "cpus": "res"}, rows=batsim_rows, node=1),
 }
@@ -263,6 +272,7 @@ class TableOfOthers:
     def __init__(self, mapped: Mapped, source: str, left: Left) -> None:
         self._mapped, self._source, self._left = mapped, source, left
         self._values = {name: self._expression(name, text) for name, text in mapped.values.items()}
+        self._out = {why: self._expression(why, text) for why, text in mapped.out.items()}
         for needed in ("arrival", "duration"):
             if needed not in self._values:
                 raise InputError(f"say what the {needed} of a job is: {needed}=COLUMN", source=source)
@@ -277,7 +287,7 @@ class TableOfOthers:
 
     def jobs(self, rows: Iterable[Row]) -> list[TraceJob]:
         """Return the jobs in the order of arrival, the first at 0. Raises InputError, which names the row."""
-        found: dict[str, TraceJob] = {}
+        found, runs = dict[str, TraceJob](), dict[str, list[TraceJob]]()
         for number, row in enumerate(rows, 1):
             try:
                 job = self._job(row, number)
@@ -286,15 +296,27 @@ class TableOfOthers:
             if job is None:
                 continue
             before = found.get(job.name)
-            if before is not None and "job" not in self._values:
+            if before is not None and "job" in self._values:
+                job = _joined(before, job)
+            elif before is not None and self._mapped.runs:
+                if job in (earlier := runs.setdefault(job.name, [before])):
+                    self._left.note("the same record twice")
+                    continue
+                earlier.append(job)
+                job = replace(job, name=_name_of_run(job.name, len(earlier), found))
+            elif before is not None:
                 raise InputError(f"a second job is called {job.name!r}", source=f"{self._source}, row {number}")
-            found[job.name] = job if before is None else _joined(before, job)
+            found[job.name] = job
         first = min((job.arrival_s for job in found.values()), default=0.0)
         jobs = [replace(job, arrival_s=round(job.arrival_s - first, 3)) for job in found.values()]
         return sorted(jobs, key=lambda job: job.arrival_s)
 
     def _job(self, row: Row, number: int) -> TraceJob | None:
         """Return the job of a row; None for one that is left out."""
+        for why, holds in self._out.items():
+            if holds(row, self._zone):
+                self._left.note(why)
+                return None
         if not self._value("where", row, 1.0):
             self._left.note("not asked for")
             return None
@@ -377,6 +399,13 @@ class TableOfOthers:
         if not text or self._names.setdefault(f"{name}/{made}", text) == text:
             return made
         return f"{made}-{blake2b(text.encode(), digest_size=3).hexdigest()}"
+
+
+def _name_of_run(name: str, run: int, taken: Container[str]) -> str:
+    """Return the name of a further run of a job, which no other job has."""
+    while (found := f"{name}-run-{run}") in taken:
+        run += 1
+    return found
 
 
 def _joined(job: TraceJob, more: TraceJob) -> TraceJob:

@@ -189,7 +189,7 @@ PUBLISHED: list[tuple[str, str, list[Came], dict[str, int]]] = [
         ],
         {},
     ),
-    ("supercloud", SUPERCLOUD, [Came("22001", "0s", "3600s", "normal", [(2, gpus(2, 40))])], {"not asked for": 1}),
+    ("supercloud", SUPERCLOUD, [Came("22001", "0s", "3600s", "normal", [(2, gpus(2, 40))])], {"never started": 1}),
     (
         "philly-log",
         json.dumps(PHILLY),
@@ -205,7 +205,7 @@ PUBLISHED: list[tuple[str, str, list[Came], dict[str, int]]] = [
             Came("8218-3", "240s", "1s", "gpu", [(1, {"cpu": "1"})]),
             Came("8219-1", "240s", "86460s", "gpu", [(1, gpus(3, 8, memory=str(15 * 2**29)))]),
         ],
-        {"not asked for": 4, "no duration": 2},
+        {"a step of a job": 3, "never started": 1, "no duration": 2},
     ),
     (
         "batsim",
@@ -231,6 +231,47 @@ def test_a_preset_reads_the_published_form(
     found, out = read(tmp_path, form, text)
     assert [*map(without_order, found)] == [*map(without_order, jobs)]
     assert out == left
+
+
+REQUEUED = """\
+JobID|Partition|Account|User|Submit|Start|End|State|AllocTRES|ReqTRES|NNodes
+235929|gpu|phys|ann|2026-01-10T08:00:00|2026-01-10T08:00:05|2026-01-10T09:04:47|REQUEUED|cpu=4,node=1|cpu=4,node=1|1
+235929.batch||phys||2026-01-10T08:00:05|2026-01-10T08:00:05|2026-01-10T09:04:54|CANCELLED|cpu=4,node=1||1
+235929|gpu|phys|ann|2026-01-10T09:04:47|2026-01-10T09:06:50|2026-01-10T10:21:06|NODE_FAIL|cpu=4,node=1|cpu=4,node=1|1
+235929.batch||phys||2026-01-10T09:06:50|2026-01-10T09:06:50|2026-01-10T10:21:06|CANCELLED|cpu=4,node=1||1
+235929.0||phys||2026-01-10T09:06:51|2026-01-10T09:06:51|2026-01-10T10:21:06|CANCELLED|cpu=4,node=1||1
+235929|gpu|phys|ann|2026-01-10T10:21:06|Unknown|2026-01-10T10:30:00|REQUEUED||cpu=4,node=1|1
+235929|gpu|phys|ann|2026-01-10T10:30:00|2026-01-10T10:31:00|2026-01-10T10:31:00|REQUEUED||cpu=4,node=1|1
+235929|gpu|phys|ann|2026-01-10T10:31:00|2026-01-10T10:31:10|2026-01-10T11:07:03|COMPLETED|cpu=4,node=1|cpu=4,node=1|1
+235930|gpu|phys|bob|2026-01-10T08:00:00|2026-01-10T08:01:00|2026-01-10T08:02:00|COMPLETED|cpu=1,node=1|cpu=1,node=1|1
+235930|gpu|phys|bob|2026-01-10T08:00:00|2026-01-10T08:01:00|2026-01-10T08:02:00|COMPLETED|cpu=1,node=1|cpu=1,node=1|1
+"""
+"""As `sacct -D -P` prints a job that was requeued four times, and one that lies in two printed months."""
+
+
+def test_each_run_of_a_requeued_slurm_job_is_a_job(tmp_path: Path) -> None:
+    found, out = read(tmp_path, "sacct", REQUEUED)
+    assert [(job.name, job.arrival, job.duration) for job in found] == [
+        ("235929", "0s", "3882s"),
+        ("235930", "0s", "60s"),
+        ("235929-run-2", "3887s", "4456s"),
+        ("235929-run-3", "9060s", "2153s"),
+    ]
+    assert out == {"a step of a job": 3, "no duration": 1, "never started": 1, "the same record twice": 1}
+
+
+def test_a_run_of_a_slurm_job_never_takes_the_name_of_another(tmp_path: Path) -> None:
+    """Names of jobs, unlike their ids, may end as those of runs do."""
+    rows = [f"{name}|2026-01-10T0{hour}:00:00|60|1" for hour, name in enumerate(("a", "a-run-2", "a", "a-run-2"))]
+    text = "\n".join(["JobName|Submit|Elapsed|NNodes|JobID", *(f"{row}|{number}" for number, row in enumerate(rows))])
+    found, _ = read(tmp_path, "sacct", text, ",name=JobName,duration=Elapsed,cpu=1,memory=0,gpu=0,pods=1")
+    assert [job.name for job in found] == ["a", "a-run-2", "a-run-3", "a-run-2-run-2"]
+
+
+def test_a_condition_of_ones_own_keeps_steps_out(tmp_path: Path) -> None:
+    found, out = read(tmp_path, "sacct", SACCT, ',where=Account=="phys"')
+    assert [job.name for job in found] == ["8213", "8218-3", "8219-1"]
+    assert out == {"a step of a job": 3, "never started": 1, "no duration": 2, "not asked for": 1}
 
 
 GAVEL = {
