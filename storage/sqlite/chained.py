@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
+import os
 import re
 from bisect import bisect_right
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
+from shutil import copyfileobj
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from msgspec.structs import replace
 
 from pumice.core.messages.events import CycleRecord
 from pumice.storage.chain import check
-from pumice.storage.errors import DamagedError
+from pumice.storage.errors import DamagedError, OpenError
 from pumice.storage.journal import CYCLE, Journal
 from pumice.storage.records import read_as
 from pumice.storage.sqlite.journal import SqliteJournal
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
 _NAME: Final = re.compile(r"(\d{12})-(\d{12})\.db")
 OPEN: Final = 4
 """Segments that are open at a time: a reader goes through them in order."""
+HELD: Final = 256
+"""Segments that a question holds, from the oldest on: the oldest are deleted first."""
 
 
 class Segment(NamedTuple):
@@ -65,6 +70,56 @@ def joined(segments: list[Segment], cut: int) -> list[Segment]:
     return found
 
 
+class HeldSegments:
+    """Segments that a question can open to its end, though their writer deletes them or a user moves them away
+    meanwhile.
+
+    Their files are held open from the moment at which they were listed, so the content stays on the disk. SQLite opens
+    by name only: where the name is gone, it gets a copy. `close` gives files and copies back.
+    """
+
+    def __init__(self) -> None:
+        self._files: dict[Segment, int] = {}
+        self._copies: TemporaryDirectory[str] | None = None
+
+    def hold(self, segments: Sequence[Segment]) -> bool:
+        """Hold these segments too; False where one is gone already, so that they must be listed again."""
+        try:
+            for segment in segments[: max(HELD - len(self._files), 0)]:
+                if segment not in self._files:
+                    self._files[segment] = os.open(segment.path, os.O_RDONLY)
+        except FileNotFoundError:
+            return False
+        except OSError:
+            pass  # too many are open, or SQLite says better what is wrong with the file
+        return True
+
+    async def open(self, segment: Segment) -> SqliteJournal:
+        """Open a segment to read. Raises OpenError."""
+        try:
+            return await SqliteJournal.open(segment.path, read_only=True)
+        except OpenError:
+            if segment not in self._files or segment.path.exists():
+                raise
+            return await SqliteJournal.open(self._copy(segment), read_only=True)
+
+    def _copy(self, segment: Segment) -> Path:
+        self._copies = self._copies or TemporaryDirectory(prefix="pumice-")
+        copy = Path(self._copies.name) / segment.path.name
+        if not copy.exists():
+            with os.fdopen(os.dup(self._files[segment]), "rb") as held, copy.open("xb") as file:
+                held.seek(0)
+                copyfileobj(held, file)
+        return copy
+
+    def close(self) -> None:
+        """Let go of all."""
+        while self._files:
+            os.close(self._files.popitem()[1])
+        if self._copies is not None:
+            self._copies.cleanup()
+
+
 class FileJournal(Journal, Protocol):
     """A journal that is only read, from files."""
 
@@ -79,13 +134,19 @@ class ChainedJournal:
 
     `path`: where the newest part lies, if another process may write it. That process moves records into a new segment
     at any time. So an answer of the newest part counts only if no segment goes beyond `end` afterwards: a segment has
-    its name before the newest part loses its records. Else the new segment is asked.
+    its name before the newest part loses its records. Else the new segment is asked. `held`: the segments, which that
+    process deletes at any time.
     """
 
     def __init__(
-        self, newest: FileJournal, segments: Sequence[Segment], path: Path | None = None, end: int = 0
+        self,
+        newest: FileJournal,
+        segments: Sequence[Segment],
+        path: Path | None = None,
+        end: int = 0,
+        held: HeldSegments | None = None,
     ) -> None:
-        self._newest, self._segments = newest, list(segments)
+        self._newest, self._segments, self._held = newest, list(segments), held or HeldSegments()
         self._path, self._end = path, max(end, segments[-1].last if segments else 0)
         self._open: dict[Segment, SqliteJournal] = {}
 
@@ -96,6 +157,7 @@ class ChainedJournal:
         # The name and not the cut: checkpoints are forgotten between the two.
         there = joined(segments_of(self._path), (await self._newest.head()).cut)
         new = [segment for segment in there if segment.last > self._end]
+        self._held.hold(new)
         self._segments += new
         self._end = new[-1].last if new else self._end
         return bool(new)
@@ -108,7 +170,7 @@ class ChainedJournal:
         if segment not in self._open:
             while len(self._open) >= OPEN:
                 await self._open.pop(next(iter(self._open))).close()
-            self._open[segment] = await SqliteJournal.open(segment.path, read_only=True)
+            self._open[segment] = await self._held.open(segment)
         return self._open[segment], segment.last
 
     async def read(self, after: int = 0, kinds: Collection[str] | None = None, limit: int = 10_000) -> Sequence[Stored]:
@@ -229,41 +291,52 @@ async def open_history(
     before that moment.
     """
     async with await SqliteJournal.open(path, read_only=True) as newest:
-        cut = (await newest.head()).cut
-        segments = joined(segments_of(Path(path)), cut)
-        end = max(cut, segments[-1].last if segments else 0)
-        part = None
-        if since is not None:
-            segments = segments[await _first_since(since, segments) :]
-        if record is not None:
-            part = next((each for each in segments if record <= each.last), None)
-        elif cycle is not None:
-            part = await _part_with(cycle, segments)
-        if part is not None:
-            async with await SqliteJournal.open(part.path, read_only=True) as alone:
-                yield alone
-        else:
-            async with ChainedJournal(newest, segments if cycle is record is None else (), Path(path), end) as together:
-                yield together
+        with closing(HeldSegments()) as held:
+            cut, segments = await _listed(newest, Path(path))
+            while not held.hold(segments):
+                before, (cut, segments) = segments, await _listed(newest, Path(path))
+                if segments == before:
+                    break  # a link to nothing: opening it says so
+            end = max(cut, segments[-1].last if segments else 0)
+            part = None
+            if since is not None:
+                segments = segments[await _first_since(since, segments, held) :]
+            if record is not None:
+                part = next((each for each in segments if record <= each.last), None)
+            elif cycle is not None:
+                part = await _part_with(cycle, segments, held)
+            if part is not None:
+                async with await held.open(part) as alone:
+                    yield alone
+            else:
+                there = segments if cycle is record is None else ()
+                async with ChainedJournal(newest, there, Path(path), end, held) as together:
+                    yield together
 
 
-async def _first_since(moment: float, segments: Sequence[Segment]) -> int:
+async def _listed(newest: FileJournal, path: Path) -> tuple[int, list[Segment]]:
+    """Return the last record that the newest part has lost, and the segments that lead to it."""
+    cut = (await newest.head()).cut
+    return cut, joined(segments_of(path), cut)
+
+
+async def _first_since(moment: float, segments: Sequence[Segment], held: HeldSegments) -> int:
     """Return the place of the first segment that ends at that moment or later."""
     low, high = 0, len(segments)
     while low < high:
         middle = (low + high) // 2
-        async with await SqliteJournal.open(segments[middle].path, read_only=True) as segment:
+        async with await held.open(segments[middle]) as segment:
             last = await segment.read(segments[middle].last - 1, limit=1)
         low, high = (middle + 1, high) if last and last[0].at < moment else (low, middle)
     return low
 
 
-async def _part_with(cycle: int, segments: Sequence[Segment]) -> Segment | None:
+async def _part_with(cycle: int, segments: Sequence[Segment], held: HeldSegments) -> Segment | None:
     """Return the segment with the record of that cycle; None where it is in the newest part, or nowhere."""
     low, high = 0, len(segments)
     while low < high:
         middle = (low + high) // 2
-        async with await SqliteJournal.open(segments[middle].path, read_only=True) as segment:
+        async with await held.open(segments[middle]) as segment:
             last = await segment.last(CYCLE)
         # A segment without a cycle tells nothing; then the one after it is looked at.
         if last is None or read_as(last, CycleRecord).cycle < cycle:

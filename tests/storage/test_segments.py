@@ -7,18 +7,21 @@ from collections.abc import Callable
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pumice.questions.history import parts
+from pumice.questions.history.parts import parts_of
 from pumice.storage import retention
 from pumice.storage.errors import DamagedError, OpenError
 from pumice.storage.journal import CHECKPOINT, Checkpoint, Record, Stored
 from pumice.storage.retention import Retention, Rotation
 from pumice.storage.sqlite import SqliteJournal, open_history
-from pumice.storage.sqlite.chained import segments_of
+from pumice.storage.sqlite.chained import HeldSegments, Segment, segments_of
 from pumice.storage.sqlite.segments import Archive
 from tests.storage.examples import everything, records
 
@@ -177,6 +180,73 @@ async def test_reader_during_a_rotation_misses_no_record(
         assert (await journal.check()).whole
         found = await everything(journal)
     assert found[-len(seen) :] == seen
+
+
+@pytest.fixture
+def deletes_before(path: Path, monkeypatch: pytest.MonkeyPatch) -> RotatedAt:
+    """A writer that deletes all segments, once, right before a reader's call of that method."""
+
+    def before(method: str) -> None:
+        asked = getattr(HeldSegments, method)
+
+        def late(self: HeldSegments, what: object) -> object:
+            monkeypatch.setattr(HeldSegments, method, asked)
+            for segment in segments_of(path):
+                segment.path.unlink()
+            return asked(self, what)
+
+        monkeypatch.setattr(HeldSegments, method, late)
+
+    return before
+
+
+@pytest.mark.parametrize("chosen", [{}, {"record": 5}, {"since": 35.0}])
+async def test_reader_has_segments_that_are_deleted_meanwhile(
+    path: Path, deletes_before: RotatedAt, chosen: dict[str, Any]
+) -> None:
+    seen = await written(path, 100)
+    async with open_history(path, **chosen) as journal:
+        expected = await everything(journal)
+    deletes_before("open")
+    async with open_history(path, **chosen) as journal:
+        numbers = [each.sequence for each in expected[::9]]
+        assert [each.sequence for each in await journal.pick(numbers)] == numbers
+        assert await everything(journal) == expected
+        assert (await journal.head()).cut == expected[0].sequence - 1
+        assert (await journal.check()).whole
+    assert len(expected) > 15
+    left = await together(path)
+    assert left == seen[-len(left) :]
+
+
+async def test_reader_lists_again_when_a_segment_is_deleted_first(path: Path, deletes_before: RotatedAt) -> None:
+    seen = await written(path, 100)
+    deletes_before("hold")
+    found = await together(path)
+    assert 0 < len(found) < len(seen)
+    assert found == seen[-len(found) :]
+
+
+async def test_list_of_files_leaves_out_what_is_deleted_meanwhile(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    await written(path, 100)
+    files = [part.file for part in await parts_of(path)]
+    listed = segments_of(path)
+
+    def as_before(journal: Path) -> list[Segment]:
+        return listed
+
+    monkeypatch.setattr(parts, "segments_of", as_before)
+    listed[0].path.unlink()
+    assert [part.file for part in await parts_of(path)] == files[1:]
+
+
+async def test_segment_that_is_a_link_to_nothing_is_named(path: Path) -> None:
+    await written(path, 100)
+    first = segments_of(path)[0]
+    first.path.unlink()
+    first.path.symlink_to("nothing.db")
+    with pytest.raises(OpenError, match="does not exist"):
+        await together(path)
 
 
 async def test_reader_before_records_are_forgotten_has_their_state(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

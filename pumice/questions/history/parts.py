@@ -9,6 +9,7 @@ import msgspec
 
 from pumice.core.messages.events import CycleRecord
 from pumice.results import Result
+from pumice.storage.errors import OpenError
 from pumice.storage.journal import CYCLE, Journal
 from pumice.storage.records import read_as
 from pumice.storage.sqlite import SqliteJournal
@@ -47,8 +48,13 @@ async def parts_of(journal: Path) -> list[JournalPart]:
         last = await _part(journal, newest, after, is_joined=True)
     found: list[JournalPart] = []
     for segment in segments:
-        async with await SqliteJournal.open(segment.path, read_only=True) as archived:
-            found.append(await _part(segment.path, archived, segment.first - 1, is_joined=segment in together))
+        try:
+            async with await SqliteJournal.open(segment.path, read_only=True) as archived:
+                found.append(await _part(segment.path, archived, segment.first - 1, is_joined=segment in together))
+        except (OpenError, FileNotFoundError):
+            if segment.path.exists():
+                raise
+            # Deleted or moved away since it was listed.
     return [*found, last]
 
 
