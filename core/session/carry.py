@@ -64,8 +64,9 @@ class SessionOptions:
 
     `percentage_of_nodes`: how many feasible nodes are enough; 0 is Volcano's adaptive default, 100 looks at all.
     `shard`: (mode "hard" or "soft", names of this scheduler's nodes). `explain`: pods ("namespace/name") whose filters
-    and scores at opening go into the report. `wordless`: the reasons why tasks wait are not read, so they need not be
-    found. `failed`: what users' plugins failed to answer when this cycle was recorded; they are not asked it again.
+    and scores at opening go into the report. `wordless`: neither the reasons why tasks wait nor the digest are read, so
+    they need not be found. `failed`: what users' plugins failed to answer when this cycle was recorded; they are not
+    asked it again.
     """
 
     percentage_of_nodes: int | None = None

@@ -228,7 +228,7 @@ def finish(session: Session, status: dict[str, dict[str, int]]) -> CycleResult:
     binds, evicts = tuple(session.binds), tuple(session.evicts)
     return CycleResult(
         cycle=session.clock.cycle,
-        digest=digest(binds, evicts, pods, pod_groups, queues),
+        digest="" if session.options.wordless else digest(binds, evicts, pods, pod_groups, queues),
         binds=binds,
         evicts=evicts,
         pod_conditions=pods,

@@ -222,6 +222,8 @@ class TaskOrder(Order["TaskKey | Compare[Task]", "Task", "Task"]):
 
     def queue(self, tasks: list[Task]) -> PopSource[Task]:
         """Return the tasks in order: a sorted list where the order is total and fixed, a live heap otherwise."""
+        if len(tasks) == 1:  # most jobs of some traces: not even the keys are asked for
+            return SortedQueue(tasks)
         keys, names = self.keys, default_names(sum([task.index is not None for task in tasks]), len(tasks))
         if keys is None or names is None:
             return PriorityQueue(self.before, tasks)

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pumice.collecting import rarely
 from pumice.core.configuration import parse_scheduler_config
 from pumice.core.cycle import run_cycle
 from pumice.core.devices.vgpu.settings import MEMORY, NUMBER
 from pumice.core.messages.decisions import Bind
+from pumice.core.objects.pod import Task
 from pumice.core.objects.pod_template import PodTemplate
 from pumice.core.session.carry import Carry, CycleClock, SessionOptions
 from pumice.core.state.view import View
@@ -42,7 +45,9 @@ class EvaluationTask(Struct, frozen=True):
     @property
     def key(self) -> str:
         """Return the key of its figures."""
-        return content_key("evaluation", self)
+        # The objects as they are: as a part of JSON they would take twice the time.
+        bare = EvaluationTask(replace(self.run, objects=b""), self.measures, self.modules, self.placement)
+        return content_key("evaluation", bare, files=(self.run.objects,))
 
 
 class EvaluatedFigures(Struct, frozen=True):
@@ -82,19 +87,20 @@ def place(task: RunTask) -> RunRecord:
     config = parse_scheduler_config(task.config, source=task.source)
     clock = CycleClock(1, task.start, task.seed)
     result = run_cycle(view.snapshot(volume_rules(config)), config, clock, Carry(), SessionOptions(wordless=True))
-    tasks = view.tasks.by_key
+    keys = [f"{bind.namespace}/{bind.name}" for bind in result.binds]
+    tasks = list(map(view.tasks.by_key.__getitem__, keys))
     binds = tuple(
-        RecordedBind(
-            0.0, f"{bind.namespace}/{bind.name}", bind.job, tasks[f"{bind.namespace}/{bind.name}"].role, bind.node
-        )
-        for bind in result.binds
+        [
+            RecordedBind(0.0, key, bind.job, task.role, bind.node)
+            for key, task, bind in zip(keys, tasks, result.binds, strict=True)
+        ]
     )
     return RunRecord(
         0.0,
         _jobs(view, result.binds),
         binds=binds,
         nodes={spec.name: RecordedNode(spec.labels) for spec in view.nodes.specs},
-        uses=_uses(view, result.binds) if task.wanted.uses else {},
+        uses=_uses(view, result.binds, tasks) if task.wanted.uses else {},
         idle=True,
         cycles=1,
         foreseen=True,
@@ -125,14 +131,16 @@ def _jobs(view: View, binds: tuple[Bind, ...]) -> tuple[RecordedJob, ...]:
     )
 
 
-def _uses(view: View, binds: tuple[Bind, ...]) -> dict[str, RecordedUse]:
-    """Return the held part of all resources, and the part of what is free that lies on nodes which hold some."""
+def _uses(view: View, binds: Sequence[Bind], tasks: Sequence[Task]) -> dict[str, RecordedUse]:
+    """Return the held part of all resources, and the part of what is free that lies on nodes which hold some. `tasks`:
+    those that are bound.
+    """
     names, nodes = view.dimensions.names, view.nodes
     whole = nodes.allocatable.copy()
     held = whole * 0.0
     amounts: dict[int, list[tuple[int, float]]] = {}
-    for bind in binds:
-        template = view.tasks.by_key[f"{bind.namespace}/{bind.name}"].template
+    for bind, task in zip(binds, tasks, strict=True):
+        template = task.template
         asked = amounts.get(template.number)
         if asked is None:
             asked = amounts[template.number] = held_by(template, names)
