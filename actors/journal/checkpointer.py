@@ -26,6 +26,7 @@ from pumice.core.messages.replies import Done
 from pumice.storage.checkpoint import CheckpointState
 from pumice.storage.errors import StorageError
 from pumice.storage.recovery import newest_state
+from pumice.storage.retention import interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -43,7 +44,9 @@ log = logging.getLogger(__name__)
 
 
 class Checkpointer(Actor[Poke, Done]):
-    """Takes a checkpoint after every `every` records (0: only when poked), then cuts as `retention` says."""
+    """Takes a checkpoint after every `every` records (0: only when poked), or sooner for segments
+    (`storage.retention.interval`), then cuts as `retention` says.
+    """
 
     def __init__(
         self,
@@ -65,7 +68,7 @@ class Checkpointer(Actor[Poke, Done]):
         self._retention = retention
         self._in_thread = in_thread
         self._state: CheckpointState | None = None
-        self._taken = 0
+        self._taken = self._size = 0
         self._lock = anyio.Lock()
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
@@ -81,8 +84,9 @@ class Checkpointer(Actor[Poke, Done]):
         newest = await self._journal.checkpoints()
         # A restart goes on counting from the last checkpoint: else a process that restarts often would take none.
         self._taken = newest[0].sequence if newest else (await self._journal.head()).cut
+        self._size = len(newest[0].content) if newest else 0
         while True:
-            await self._written.wait_beyond(self._taken + self._every - 1)
+            await self._written.wait_beyond(self._taken + interval(self._every, self._retention, self._size) - 1)
             await self._take()
 
     async def _take(self) -> None:
@@ -110,7 +114,7 @@ class Checkpointer(Actor[Poke, Done]):
         if not kept.last:
             self._try_later()
             return
-        self._taken = kept.last
+        self._taken, self._size = kept.last, len(made.content)
         # After the checkpoint is durable: cut before, a crash in between would leave neither records nor state.
         await self._journal.trim(self._retention, self.clock.now())
 

@@ -24,6 +24,7 @@ from pumice.cli.tables.summary import said
 from pumice.cli.tables.table import WholeTable
 from pumice.cli.terminal import Terminal, speaking
 from pumice.cluster.controllers.jobs.status import CREATION_REFUSED
+from pumice.collecting import rarely
 from pumice.config.schema import SchedulerConfig
 from pumice.core.objects.metadata import is_mapping
 from pumice.questions.explain.account import Account, StepsTold
@@ -50,6 +51,7 @@ OBSERVED: Final = (
 
 
 @speaking
+@rarely()
 def explain(
     kind: Annotated[str, typer.Argument(metavar="KIND", help=f"Kind of the object: {', '.join(EXPLAINED)}.")],
     name: Annotated[

@@ -473,7 +473,22 @@ class Database:
         with reading():
             found = [Checkpoint(*row) for row in await self._rows(queries.CHECKPOINTS)]
         if found and self._found.version >= VOUCHED:
-            demand_vouched(found, await self.read(max(found[-1].sequence - 1, 0), (CHECKPOINT,), VERIFIED))
+            demand_vouched(found, await self._vouchers(found))
+        return found
+
+    async def _vouchers(self, checkpoints: Sequence[Checkpoint]) -> list[Stored]:
+        """Return records of checkpoints: after each of these the first ones, until one vouches for it.
+
+        That is soon after it, as a rule: to look through all rows of a segment takes longer than to read a checkpoint.
+        """
+        found: list[Stored] = []
+        for checkpoint in checkpoints:
+            after = max(checkpoint.sequence - 1, 0)
+            while records := await self.read(after, (CHECKPOINT,), 1):
+                found += records
+                if is_vouched(checkpoint, records):
+                    break
+                after = records[-1].sequence
         return found
 
     async def forget_checkpoints(self, before: int) -> None:

@@ -7,10 +7,22 @@ import pytest
 from pumice.storage.checkpoint import CheckpointState
 from pumice.storage.journal import Journal
 from pumice.storage.memory import MemoryJournal
-from pumice.storage.retention import APART, DAY_S, Retention, cut_point, parse_keep, too_near
+from pumice.storage.retention import (
+    APART,
+    BYTES_PER_RECORD,
+    DAY_S,
+    Retention,
+    Rotation,
+    cut_point,
+    interval,
+    parse_keep,
+    too_near,
+)
 from tests.storage.examples import bind, cycle, mutation, record
 
 pytestmark = pytest.mark.anyio
+LARGE = 2 * APART * BYTES_PER_RECORD
+"""Bytes of a checkpoint that stands for twice as many records as a small one."""
 
 
 def test_how_it_is_written() -> None:
@@ -62,12 +74,35 @@ async def test_what_recovery_needs_is_never_cut(journal: Journal) -> None:
 
 
 @pytest.mark.parametrize(
+    ("every", "rotation", "size", "expected"),
+    [
+        (50_000, None, 0, 50_000),
+        (50_000, Rotation(records=100), 0, APART * 5 // 4),
+        (50_000, Rotation(seconds=60.0), 32 * 32_000, 40_000),
+        (50_000, Rotation(records=100), 1 << 30, 50_000),
+        (40, Rotation(records=100), 0, 40),
+    ],
+    ids=["one file", "small states", "larger states", "large states", "as often as set"],
+)
+def test_checkpoints_for_segments_are_taken_sooner(
+    every: int, rotation: Rotation | None, size: int, expected: int
+) -> None:
+    assert interval(every, Retention(rotation=rotation), size) == expected
+
+
+@pytest.mark.parametrize("size", [0, 600_000, 1_200_000])
+def test_checkpoint_that_has_grown_is_kept(size: int) -> None:
+    apart = interval(50_000, Retention(rotation=Rotation(records=100)), size)
+    assert too_near([(0, size), (apart, size * 6 // 5)]) == []
+
+
+@pytest.mark.parametrize(
     ("sizes", "near"),
     [
         ([], []),
         ([(7, 10)], []),
         ([(0, 0), (APART - 1, 10), (APART, 10), (APART + 1, 10), (2 * APART, 10)], [APART - 1, APART + 1]),
-        ([(0, 0), (APART, 32 * APART), (2 * APART, 32 * APART), (3 * APART, 32 * APART)], [APART, 3 * APART]),
+        ([(0, 0), (APART, LARGE), (2 * APART, LARGE), (3 * APART, LARGE)], [APART, 3 * APART]),
     ],
     ids=["none", "one", "apart by records", "apart by bytes"],
 )

@@ -16,6 +16,7 @@ import logging
 import sqlite3
 import sys
 from array import array
+from bisect import bisect_right
 from contextlib import closing, contextmanager
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -39,6 +40,12 @@ SCHEMA: Final = (
     "CREATE TABLE mention (stretch INTEGER, name INTEGER, records BLOB, PRIMARY KEY (stretch, name)) WITHOUT ROWID",
     f"PRAGMA user_version = {FORM}",
 )
+OF_NAME: Final = (
+    "SELECT stretch, mention.records FROM stretch JOIN mention ON mention.stretch = stretch.number "
+    "WHERE mention.name = ? AND "
+)
+FROM_ON: Final = OF_NAME + "stretch.number >= ?"
+IN: Final = OF_NAME + "stretch.number = ?"
 LENGTH: Final = 1 << 16
 """Numbers of a stretch: a record takes two bytes in a list. Rows lie by stretch, so that new ones come together, and a
 look for a name takes one search in each."""
@@ -173,14 +180,34 @@ class NameIndex:
         found: set[int] = set()
         with closing(sqlite3.connect(self._file, timeout=WAIT_S)) as database:
             for name in names:
-                rows = database.execute(
-                    "SELECT stretch, mention.records FROM stretch JOIN mention ON mention.stretch = stretch.number "
-                    "WHERE stretch.number >= ? AND mention.name = ?",
-                    (after // LENGTH, _hash(name)),
-                )
+                rows = database.execute(FROM_ON, (_hash(name), after // LENGTH))
                 for stretch, records in rows:
                     found.update(stretch * LENGTH + place for place in _places(records))
         return sorted(number for number in found if max(after, self.begin) < number <= self.through)
+
+    def newest_before(self, name: str, numbers: Sequence[int]) -> dict[int, int]:
+        """Return for each of these numbers, which rise, the newest record up to it under that name; 0: there is none.
+        Raises sqlite3.DatabaseError.
+
+        Of a name under which a tenth of all records are, only the stretches of these numbers are read.
+        """
+        if not self.through:
+            return dict.fromkeys(numbers, 0)
+        known: dict[int, array[int]] = {}
+        with closing(sqlite3.connect(self._file, timeout=WAIT_S)) as database:
+            return {number: self._newest(database, name, number, known) for number in numbers}
+
+    def _newest(self, database: sqlite3.Connection, name: str, number: int, known: dict[int, array[int]]) -> int:
+        for stretch in range(number // LENGTH, self.begin // LENGTH - 1, -1):
+            if stretch not in known:
+                rows = database.execute(IN, (_hash(name), stretch))
+                known[stretch] = next((_places(records) for _, records in rows), array("H"))
+            places = known[stretch]
+            found = bisect_right(places, number - stretch * LENGTH)
+            if found:
+                newest = stretch * LENGTH + places[found - 1]
+                return newest if newest > self.begin else 0
+        return 0
 
 
 def _form(database: sqlite3.Connection) -> int:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import sqlite3
-from bisect import bisect_right
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -49,9 +48,9 @@ class Naming:
 
     async def _indexed(self, kinds: Collection[str]) -> AsyncIterator[Stored]:
         """Yield those that the index knows."""
-        cycles = self._index.numbers([LISTED[CYCLE]], 0) if CYCLE in kinds else []
         names, left, after = set[str](), list[int](), 0
         fetched: dict[int, Stored] = {}
+        before: dict[int, int] = {}  # number -> the newest cycle's
         told = 0  # the last cycle that was yielded
         while True:
             if len(names) < len(self._named.names):
@@ -61,24 +60,25 @@ class Naming:
             if not left:
                 return
             after = left[0]
-            before = cycles[place - 1] if (place := bisect_right(cycles, after)) else 0
-            if after not in fetched or (before > told and before not in fetched):
-                fetched = await self._fetch(left[:PICKED], cycles, fetched)
+            if after not in before:
+                numbers = left[:PICKED]
+                before = dict.fromkeys(numbers, 0)
+                if CYCLE in kinds:
+                    before = self._index.newest_before(LISTED[CYCLE], numbers)
+                fetched = await self._fetch({*numbers, *before.values()} - {0}, fetched)
             del left[0]
             stored = fetched[after]
             if stored.kind not in kinds:
                 continue
-            if before > told:
-                told = before
-                yield fetched[before]
+            if before[after] > told:
+                told = before[after]
+                yield fetched[told]
             yield stored
 
-    async def _fetch(self, numbers: list[int], cycles: list[int], fetched: dict[int, Stored]) -> dict[int, Stored]:
-        """Return these records, and the newest cycle before each."""
-        places = {bisect_right(cycles, number) for number in numbers} - {0}
-        wanted = sorted({*numbers, *(cycles[place - 1] for place in places)})
-        found = await self.journal.pick([number for number in wanted if number not in fetched])
-        known = {number: fetched[number] for number in wanted if number in fetched}
+    async def _fetch(self, numbers: set[int], fetched: dict[int, Stored]) -> dict[int, Stored]:
+        """Return these records, some of which may have been fetched before."""
+        known = {number: fetched[number] for number in numbers if number in fetched}
+        found = await self.journal.pick(sorted(numbers - known.keys()))
         return known | {stored.sequence: stored for stored in found}
 
     async def listed(self, kind: str, after: int = 0) -> list[Stored]:
