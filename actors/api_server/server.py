@@ -17,6 +17,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from pumice.actors.system.ports import ApiPort, RecorderPort
     from pumice.cluster.api.store import Store
     from pumice.cluster.api.watch import ChangeLog
+
+    Requests = Sequence[Received[commands.StoreRequest, replies.ApiReply]]
 
 # --- Names of requests
 
@@ -73,6 +76,7 @@ _CARRYING_OUT: Final = (*_DECIDED, Reflect)
 """Requests that may carry out a decision of the journal."""
 _OF_THE_LOG: Final = (Pull, ReadFaults)
 """Requests that need only the log of the store."""
+_NUMBER: Final = attrgetter("message.sequence")
 
 
 class Applied(Struct, frozen=True):
@@ -81,7 +85,7 @@ class Applied(Struct, frozen=True):
     `revision`: up to which the store had come, 0 when the batch changed nothing; `slot`: for the recorder's answer.
     """
 
-    requests: Sequence[Received[commands.StoreRequest, replies.ApiReply]]
+    requests: Requests
     answers: Sequence[replies.ApiReply]
     revision: int = 0
     slot: Answer | None = None
@@ -145,7 +149,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
 
     async def handle_batch(self, batch: Sequence[Received[commands.ApiRequest, replies.ApiReply]]) -> None:
         """Apply, make durable, answer, wake."""
-        requests = self._for_the_store(batch)
+        requests = _as_decided(self._for_the_store(batch))
         if not requests:
             return
         now = self.clock.now()
@@ -163,9 +167,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
             await self._record(entries)
         self._acknowledge(Applied(requests, answers, self.store.revision if entries else 0))
 
-    def _for_the_store(
-        self, batch: Sequence[Received[Any, replies.ApiReply]]
-    ) -> Sequence[Received[commands.StoreRequest, replies.ApiReply]]:
+    def _for_the_store(self, batch: Sequence[Received[Any, replies.ApiReply]]) -> Requests:
         """Answer pulls and requests for counts, which must not wait for the journal, and return the requests to the
         store.
         """
@@ -284,3 +286,16 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         # Before the watchers wake: "idle" must not be true between a change and the first look at it.
         self.activity.published(revision, changed)
         self._pulls.published(changed)
+
+
+def _as_decided(requests: Requests) -> Requests:
+    """Return a batch with its binds and evictions in the order of their decisions: workers race, and pods that begin
+    at one moment end at one, in this order. All other requests keep their places.
+    """
+    places = [place for place, item in enumerate(requests) if isinstance(item.message, _DECIDED)]
+    if len(places) < 2:
+        return requests
+    ordered = [*requests]
+    for place, item in zip(places, sorted([requests[place] for place in places], key=_NUMBER), strict=True):
+        ordered[place] = item
+    return ordered

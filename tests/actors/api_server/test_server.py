@@ -92,6 +92,15 @@ async def test_a_binding_carries_the_number_of_its_decision() -> None:
         assert [entry.cause for entry in bench.written] == [0, 77]
 
 
+async def test_decisions_that_come_together_are_carried_out_in_their_order() -> None:
+    async with running(Bench()) as bench:
+        await bench.api.ask_many([create(node("n")), *[create(pod(name)) for name in "abc"]])
+        asked = [commands.BindPod("default", name, "", "n", sequence=of) for name, of in (("b", 8), ("a", 9), ("c", 7))]
+        answers = await bench.api.ask_many([asked[0], create(pod("d")), *asked[1:]])
+        assert [type(answer) for answer in answers] == [replies.Accepted] * 4
+        assert [change.name for change in bench.mutations()[-4:]] == ["c", "d", "b", "a"]
+
+
 @pytest.mark.parametrize("request_of", [commands.EvictPod, partial(commands.BindPod, node="n")])
 async def test_what_nobody_waits_for_any_more_is_not_carried_out(request_of: Any) -> None:
     async with running(Bench()) as bench:
