@@ -109,16 +109,16 @@ def report(scenario: str, parameters: Parameters, samples: Samples) -> BenchResu
 
 
 def calibrate() -> float:
-    """Return seconds (median of 3) of a fixed loop of plain Python: how fast this machine is just now."""
+    """Return processor seconds (median of 3) of a fixed loop of plain Python: how fast this machine is just now."""
     return statistics.median(_calibration_loop() for _ in range(3))
 
 
 def _calibration_loop() -> float:
-    started = time.perf_counter()
+    started = time.process_time()
     total = 0
     for step in range(CALIBRATION_STEPS):
         total = (total * 31 + step) % 1_000_003
-    return time.perf_counter() - started
+    return time.process_time() - started
 
 
 def peak_rss_bytes() -> int:

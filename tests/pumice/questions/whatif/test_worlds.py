@@ -36,7 +36,7 @@ from tests.pumice.questions.whatif.clusters import BEGAN
 from tests.pumice.questions.whatif.worlds import world
 
 WORLDS = int(os.environ.get("PUMICE_TEST_WORLDS", "60"))
-"""Of 400 worlds three are decided otherwise (64, 135 and 359, see cluster/kernel/README.md)."""
+"""Of 1,000 worlds three are decided at another time (135, 591 and 957, see cluster/kernel/README.md)."""
 FIRST_S = 5.0
 HORIZON_S = 75.0
 Told = tuple[str, str, str, str]
