@@ -161,20 +161,20 @@ class JobColumns(Struct, frozen=True):
 
 
 class ResidentChanges(Struct, frozen=True):
-    """The nodes whose dictionary of tasks differs from that of an earlier snapshot of the view. `number`: of this one;
-    `recent`: the changed names of each of the last snapshots, this one's last.
+    """The nodes whose dictionary of tasks has changed, up to one snapshot of the view. `number`: how many changes there
+    were until then; `log`: their names, oldest first, from the change `start` on. Later snapshots share and extend it.
     """
 
     number: int
-    recent: tuple[frozenset[str], ...]
+    start: int
+    log: list[str]
 
     def since(self, number: int) -> frozenset[str] | None:
-        """Return the names that changed after that snapshot; None where that is not known any more."""
-        count = self.number - number
-        # An earlier view counted anew, or too many snapshots ago: then every node must be looked at.
-        if not 0 <= count <= len(self.recent):
+        """Return the names that changed after the snapshot of that number; None where that is not known any more."""
+        # An earlier view counted anew, or too many changes ago: then every node must be looked at.
+        if not self.start <= number <= self.number:
             return None
-        return frozenset[str]().union(*self.recent[len(self.recent) - count :])
+        return frozenset(self.log[number - self.start : self.number - self.start])
 
 
 class Snapshot(Struct, frozen=True):

@@ -174,8 +174,8 @@ class Groups:
 # --- Tasks of nodes
 
 
-RECENT: Final = 8
-"""Snapshots whose changes are remembered: a session that skips some still need not look at every node."""
+LONGEST: Final = 1 << 16
+"""Changes that are remembered, at least half of them: a session that skips snapshots need not look at every node."""
 
 
 class NodeTasks:
@@ -188,17 +188,24 @@ class NodeTasks:
         self._tasks = tasks
         self._nodes = nodes
         self.unshared: dict[str, None] = {}  # node names whose dict no snapshot has seen
-        self.changes = ResidentChanges(0, ())
+        self.changes = ResidentChanges(0, 0, [])
         self._shared: dict[str, dict[str, Task]] = {}
 
     def share(self) -> dict[str, dict[str, Task]]:
         """Return the tasks for a snapshot, which must not change them. `changes` lists the later changes."""
         if self.unshared:
             self._shared = dict(self.node_tasks)
-        before = self.changes
-        self.changes = ResidentChanges(before.number + 1, (*before.recent[1 - RECENT :], frozenset(self.unshared)))
-        self.unshared.clear()
+            self._log_changes()
         return self._shared
+
+    def _log_changes(self) -> None:
+        before, log = self.changes, self.changes.log
+        dropped = len(log) // 2 if len(log) > LONGEST else 0
+        if dropped:
+            log = log[dropped:]  # earlier snapshots keep their own
+        log += self.unshared
+        self.changes = ResidentChanges(before.number + len(self.unshared), before.start + dropped, log)
+        self.unshared.clear()
 
     def enter(self, task: Task, status: TaskStatus, node_name: str) -> None:
         """Count a task that is counted on no node."""

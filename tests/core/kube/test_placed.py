@@ -2,12 +2,14 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pumice.core.kube.placed import placed_pods
 from pumice.core.kube.pod_index import PodIndex
 from pumice.core.kube.selectors import label_selector
+from pumice.core.state import tables
 from pumice.core.state.view import View
 from tests.core.kube.sessions import session_over
 from tests.kit import node, pod
@@ -100,3 +102,19 @@ def test_placed_pods_kept_and_read_anew_are_the_same(changes: list[tuple[int, in
             )
         assert special(view) == special(fresh)
         assert [counts(view, each) for each in "ab"] == [counts(fresh, each) for each in "ab"]
+
+
+def test_changed_nodes_are_known_until_too_many_have_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "LONGEST", 8)
+    view = view_of(node("n0"), node("n1"))
+    numbers = [view.snapshot().residents.number]
+    for count in range(20):
+        view.apply("ADDED", pod(f"p{count}", node=f"n{count % 2}"))
+        residents = view.snapshot().residents
+        assert residents.since(numbers[-1]) == {f"n{count % 2}"}
+        assert residents.since(residents.number) == frozenset()
+        assert residents.since(residents.number + 1) is None
+        if count > 3:
+            assert residents.since(numbers[-3]) == {"n0", "n1"}
+        numbers.append(residents.number)
+    assert residents.since(numbers[0]) is None
