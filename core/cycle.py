@@ -135,7 +135,7 @@ def _waits(snapshot: Snapshot) -> Waits:
     columns = snapshot.jobs
     pending = columns.counts[_PENDING]
     # Mostly none waits, and one look at all rows says so.
-    tasks = np.count_nonzero(pending) and np.count_nonzero(pending.take(columns.order))
+    tasks = np.count_nonzero(pending) and np.count_nonzero((pending > 0) & columns.known)
     jobs = np.count_nonzero(columns.known & (columns.phase <= OUTSIDE))
     return WAITS[bool(tasks), bool(jobs)]
 

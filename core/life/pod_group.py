@@ -92,7 +92,11 @@ AFTER_FINDING.flags.writeable = False
 
 
 def finding(
-    running: IntArray, scheduled: IntArray, completed: IntArray, min_member: IntArray, unschedulable: BoolArray
+    running: IntArray,
+    scheduled: IntArray,
+    completed: IntArray,
+    min_member: IntArray,
+    unschedulable: BoolArray | np.bool_,
 ) -> IntArray:
     """Return which finding (index in FINDINGS) holds at the end of a cycle, for each job, from its counts by status."""
     found = np.where(scheduled == completed, COMPLETED, SCHEDULED)

@@ -8,6 +8,9 @@ Pumice's.
 from enum import IntEnum, StrEnum
 from typing import Final, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from pumice.core.life.cycle import LifeCycle
 
 
@@ -46,6 +49,15 @@ PREEMPTABLE_STATUSES: Final = (TaskStatus.BOUND, TaskStatus.RUNNING)
 
 IS_ALLOCATED: Final = tuple(s in ALLOCATED_STATUSES for s in TaskStatus)
 IS_READY: Final = tuple(s in READY_STATUSES for s in TaskStatus)
+
+
+def total_of(counts: npt.NDArray[np.int32], statuses: tuple[TaskStatus, ...]) -> npt.NDArray[np.int32]:
+    """Return how many tasks of these statuses each job has; `counts` [status, job]."""
+    first, *others = statuses
+    total = counts[first]
+    for status in others:  # whole numbers: no order of summation to keep
+        total = total + counts[status]
+    return total
 
 
 class TaskTrigger(StrEnum):

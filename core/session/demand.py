@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from pumice.core.cached import cached
 from pumice.core.life.pod_group import OUTSIDE, PodGroupPhase
-from pumice.core.life.task import ALLOCATED_STATUSES
+from pumice.core.life.task import ALLOCATED_STATUSES, total_of
 from pumice.core.session.jobs import gated_request
 from pumice.core.state.dimensions import PODS
 from pumice.core.state.queue_sums import TASKS_LINE
@@ -28,7 +28,6 @@ BoolArray = npt.NDArray[np.bool_]
 JobRows = npt.NDArray[np.intp]
 """Of some jobs, in job order: what the others have is 0, which changes no sum."""
 INQUEUE, RUNNING = PodGroupPhase.INQUEUE.value, PodGroupPhase.RUNNING.value
-OF_ALLOCATED = np.array([*ALLOCATED_STATUSES], dtype=np.intp)
 
 
 def anybody_asks(session: Session) -> bool:
@@ -48,7 +47,7 @@ def admitted(columns: JobColumns) -> tuple[BoolArray, BoolArray]:
     if len(columns.queue_sums):
         tasks = columns.shares[TASKS_LINE].take(some)
     else:
-        tasks = np.add.reduce(columns.counts[OF_ALLOCATED[:, None], some])
+        tasks = total_of(columns.counts[:, some], ALLOCATED_STATUSES)
     running[some] = tasks >= columns.min_member[some]
     return inqueue, running
 

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NoReturn
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -201,6 +202,8 @@ class ByQueue:
         return sums.astype(np.float64, copy=False).reshape(height, self.count)  # of nothing, whole numbers
 
 
+FEW: Final = 8
+BY_KEY: Final = attrgetter("key")
 PENDING, PIPELINED = TaskStatus.PENDING, TaskStatus.PIPELINED
 SUCCEEDED = TaskStatus.SUCCEEDED
 
@@ -274,9 +277,15 @@ class SessionJobs:
         return self.columns.named(self.rows_where(mask))
 
     def rows_where(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
-        """Return the rows for which a mask holds."""
-        order = self.columns.order
-        return order[mask.take(order)]
+        """Return the rows of jobs for which a mask holds, in job order."""
+        columns = self.columns
+        rows = (mask & columns.known).nonzero()[0]
+        if len(rows) > FEW:
+            return columns.order[mask.take(columns.order)]
+        # Of so few it costs less to compare their names than to look through the order of all jobs.
+        if len(rows) > 1:
+            rows = np.array([job.row for job in sorted(columns.named(rows), key=BY_KEY)], dtype=np.intp)
+        return rows
 
     def handle(self, row: int) -> Job:
         """Return the job in a row that has one."""
@@ -308,7 +317,7 @@ class SessionJobs:
 
     def holds_for_any(self, mask: npt.NDArray[np.bool_]) -> bool:
         """Return whether a mask holds for the row of any job."""
-        return bool(np.count_nonzero(mask.take(self.columns.order)))
+        return bool(np.count_nonzero(mask & self.columns.known))
 
     def move(self, job: Job | None, task: Task, trigger: TaskTrigger) -> TaskStatus:
         """Move a task a step on in its life, and return its new status; counts and allocated amounts follow

@@ -68,7 +68,7 @@ class SessionNodes:
         self.names, self.specs, self.row = columns.names, columns.specs, columns.row
         self.arrival, self.derived = columns.arrival, snapshot.derived
         # While nothing is releasing or promised, idle room is all the room: searches then skip the second comparison.
-        self.has_future = bool(np.count_nonzero(columns.releasing))
+        self.has_future = bool(np.count_nonzero(columns.releases))
         self.before = len(self.touched)
         self.entered: list[int] = []
         self._residents = snapshot.node_tasks

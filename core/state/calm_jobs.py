@@ -9,17 +9,18 @@ the row changes (core/state/kept_columns.py).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from pumice.core.life.pod_group import AFTER_FINDING, finding
-from pumice.core.life.task import COMPLETED_STATUSES, SCHEDULED_STATUSES, TaskStatus
+from pumice.core.life.task import COMPLETED_STATUSES, SCHEDULED_STATUSES, TaskStatus, total_of
 
-if TYPE_CHECKING:
-    from pumice.core.state.kept_columns import Arrays
-
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int32]
+NO_JOB: Final = np.False_
+"""Unschedulable jobs: no session has found one yet."""
 RUNNING: Final[int] = TaskStatus.RUNNING
 SUCCEEDED, FAILED = TaskStatus.SUCCEEDED, TaskStatus.FAILED
 WAITING: Final = (TaskStatus.ALLOCATED, TaskStatus.PENDING, TaskStatus.PIPELINED)
@@ -33,15 +34,17 @@ def are_many(jobs: int) -> bool:
     return jobs >= MANY
 
 
-def calm(arrays: Arrays, at: slice | npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-    """Return which of the jobs in these rows of a table's columns are calm."""
-    counts, phase = arrays["counts"][:, at], arrays["phase"][at]
-    completed = np.add.reduce(counts[list(COMPLETED_STATUSES)])
-    scheduled = np.add.reduce(counts[list(SCHEDULED_STATUSES)])
-    found = finding(counts[RUNNING], scheduled, completed, arrays["min_member"][at], np.zeros(len(phase), np.bool_))
-    told = np.stack((phase, counts[RUNNING], counts[SUCCEEDED], counts[FAILED]))
-    stays = (AFTER_FINDING[phase, found] == phase) & np.logical_and.reduce(told == arrays["reported"][:, at])
-    says_ready = (arrays["readiness"][at] > 0) & arrays["announced"][at]
-    is_calm: npt.NDArray[Any] = stays & (says_ready | (np.add.reduce(counts) == 0))
-    is_calm &= np.add.reduce(counts[list(WAITING)]) == 0
+def calm(
+    counts: IntArray, least: IntArray, says_ready: BoolArray, phase: npt.NDArray[np.int8], *told: IntArray
+) -> BoolArray:
+    """Return which of some jobs are calm. `counts` [status, job] of their tasks; `least`: their minimums; `says_ready`:
+    whether a job is ready and says so; `phase` now; `told`: the phase, the running, succeeded and failed tasks that its
+    status says.
+    """
+    completed, scheduled = total_of(counts, COMPLETED_STATUSES), total_of(counts, SCHEDULED_STATUSES)
+    found = finding(counts[RUNNING], scheduled, completed, least, NO_JOB)
+    is_calm = (AFTER_FINDING[phase, found] == phase) & (total_of(counts, WAITING) == 0)
+    for now, said in zip((phase, counts[RUNNING], counts[SUCCEEDED], counts[FAILED]), told, strict=True):
+        is_calm &= now == said
+    is_calm &= says_ready | (np.add.reduce(counts) == 0)
     return is_calm

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pumice.core.life.pod_group import BY_LABEL, phase_of
-from pumice.core.life.task import COUNT, IS_ALLOCATED, READY_STATUSES, TaskStatus
+from pumice.core.life.task import COUNT, IS_ALLOCATED, READY_STATUSES, TaskStatus, total_of
 from pumice.core.objects.pod_group import READY
 from pumice.core.state import calm_jobs, queue_sums
 from pumice.core.state.dimensions import LEAST_ROOM, FloatArray, Rows, floats, grown, heightened, integers
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 NO_QUEUE = NO_PHASE = NO_ROW = -1
 PENDING, SUCCEEDED, FAILED = TaskStatus.PENDING, TaskStatus.SUCCEEDED, TaskStatus.FAILED
-READY_ONES = tuple(READY_STATUSES)
 FEW = 8
 """When more jobs have come and gone it is quicker to put all in order anew."""
 
@@ -401,14 +400,14 @@ class JobTable:
         """Say whether a job is in the session, how many of its tasks are ready, whether these are enough, whether the
         job is calm, and what it adds to the sums of its queue.
         """
-        counts = arrays["counts"]
-        ready = counts[READY_ONES[0], at]
-        for status in READY_ONES[1:]:  # whole numbers: no order of summation to keep
-            ready = ready + counts[status, at]
+        counts, queue, least = arrays["counts"][:, at], arrays["queue"][at], arrays["min_member"][at]
+        ready = total_of(counts, READY_STATUSES)
         arrays["ready_tasks"][at] = ready
-        arrays["readiness"][at] = ready + arrays["best_effort"][at] >= arrays["min_member"][at]
-        arrays["known"][at] = arrays["has_spec"][at] & (arrays["queue"][at] != NO_QUEUE)
+        readiness = arrays["readiness"][at] = ready + arrays["best_effort"][at] >= least
+        known = arrays["known"][at] = arrays["has_spec"][at] & (queue != NO_QUEUE)
         # Of few jobs it costs less to add up and to look at all of them.
         if calm_jobs.are_many(len(arrays["phase"])):
-            queue_sums.update(arrays, at, self.queue_count)
-            arrays["calm"][at] = calm_jobs.calm(arrays, at)
+            shares = queue_sums.shares_of(arrays["allocated"][:, at], arrays["pending"][:, at], counts, known)
+            queue_sums.update(arrays, at, shares, np.maximum(queue, 0), self.queue_count)
+            told = arrays["phase"][at], *arrays["reported"][:, at]
+            arrays["calm"][at] = calm_jobs.calm(counts, least, readiness & arrays["announced"][at], *told)

@@ -229,10 +229,13 @@ class NodeTable:
 
     def derived_like(self, arrays: Arrays) -> Arrays:
         """Return room for what a session has beside them."""
-        return {name: np.empty_like(arrays["idle"]) for name in ("future", "pipelined", "requested")}
+        room: Arrays = {name: np.empty_like(arrays["idle"]) for name in ("future", "pipelined", "requested")}
+        return room | {"releases": np.zeros(len(arrays["pod_count"]), dtype=np.bool_)}
 
     def derive(self, arrays: Arrays, at: slice | npt.NDArray[np.intp]) -> None:
         """Fill in the room to come (nothing is promised yet), and kube-scheduler's sums, which are Volcano's."""
-        arrays["future"][:, at] = arrays["idle"][:, at] + arrays["releasing"][:, at]
+        releasing = arrays["releasing"][:, at]
+        arrays["future"][:, at] = arrays["idle"][:, at] + releasing
+        arrays["releases"][at] = np.logical_or.reduce(releasing)
         arrays["pipelined"][:, at] = 0.0
         arrays["requested"][:, at] = arrays["used"][:, at]

@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from pumice.core.life.task import ALLOCATED_STATUSES
+from pumice.core.life.task import ALLOCATED_STATUSES, total_of
 
 if TYPE_CHECKING:
     from pumice.core.state.dimensions import FloatArray
     from pumice.core.state.kept_columns import Arrays
+
+    BoolArray = npt.NDArray[np.bool_]
+    IntArray = npt.NDArray[np.int32]
 
 LARGEST: Final = 2.0**53
 MANY: Final = 64
@@ -34,27 +37,24 @@ def like(arrays: Arrays) -> Arrays:
     return {"shares": shares, "share_of": np.zeros(count, dtype=np.int32), "queue_sums": np.zeros((0, 0))}
 
 
-def _share(arrays: Arrays, at: slice | npt.NDArray[np.intp]) -> FloatArray:
+def shares_of(allocated: FloatArray, pending: FloatArray, counts: IntArray, known: BoolArray) -> FloatArray:
     """Return what jobs add to the sums of their queues, [line, job]: what is allocated, and that with what is pending,
     each by dimension; tasks of allocated class; the job itself. A job that is not in the session adds nothing.
+    `allocated`, `pending` [dimension, job]; `counts` [status, job].
     """
-    allocated, counts, known = arrays["allocated"][:, at], arrays["counts"], arrays["known"][at]
     height = len(allocated)
     found = np.empty((2 * height + 2, len(known)))
     found[:height] = allocated
-    np.add(allocated, arrays["pending"][:, at], out=found[height:-2])
-    found[TASKS_LINE] = counts[ALLOCATED_STATUSES[0], at]
-    for status in ALLOCATED_STATUSES[1:]:
-        found[TASKS_LINE] += counts[status, at]
+    np.add(allocated, pending, out=found[height:-2])
+    found[TASKS_LINE] = total_of(counts, ALLOCATED_STATUSES)
     found[-1] = 1.0
     found *= known
     return found
 
 
-def update(arrays: Arrays, at: slice | npt.NDArray[np.intp], queues: int) -> None:
-    """Bring shares and sums up to date, in which these rows may be old."""
+def update(arrays: Arrays, at: slice | npt.NDArray[np.intp], now: FloatArray, where: IntArray, queues: int) -> None:
+    """Bring shares and sums up to date, in which these rows may be old. `now`: their shares; `where`: their queues."""
     shares, of, sums = arrays["shares"], arrays["share_of"], arrays["queue_sums"]
-    now, where = _share(arrays, at), np.maximum(arrays["queue"][at], 0)
     if isinstance(at, slice) or len(at) > MANY or sums.shape[1] != queues:
         shares[:, at], of[at] = now, where
         now, sums = shares, _added_up(shares, of, queues)
@@ -64,6 +64,7 @@ def update(arrays: Arrays, at: slice | npt.NDArray[np.intp], queues: int) -> Non
             sums[:, old] -= before[:, place]
             sums[:, new] += now[:, place]
         shares[:, at], of[at] = now, where
+    # Not a whole number, or a large one: not exact in any order.
     is_exact = not np.count_nonzero(now - np.floor(now)) and np.abs(sums).max(initial=0.0) < LARGEST
     arrays["queue_sums"] = sums if is_exact else np.zeros((0, 0))
 

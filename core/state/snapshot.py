@@ -87,7 +87,8 @@ class TaskColumns(Struct, frozen=True):
 class NodeColumns(Struct, frozen=True):
     """Nodes by row in name order; vectors float64 [dimension, node].
 
-    `arrival`: rows as the nodes came. `future` is idle + releasing - pipelined; `requested`: kube-scheduler's sums.
+    `arrival`: rows as the nodes came. `future` is idle + releasing - pipelined; `requested`: kube-scheduler's sums;
+    `releases` bool: whether anything was releasing when the session opened.
     """
 
     names: list[str]
@@ -104,6 +105,7 @@ class NodeColumns(Struct, frozen=True):
     future: FloatArray
     pipelined: FloatArray
     requested: FloatArray
+    releases: npt.NDArray[np.bool_]
 
 
 class JobColumns(Struct, frozen=True):

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from pumice.core.digest import digest
 from pumice.core.life.pod_group import AFTER_FINDING, SHORT, finding
 from pumice.core.life.pod_group import LABELS as PHASES
-from pumice.core.life.task import COMPLETED_STATUSES, SCHEDULED_STATUSES, TaskStatus
+from pumice.core.life.task import COMPLETED_STATUSES, SCHEDULED_STATUSES, TaskStatus, total_of
 from pumice.core.messages.decisions import CycleResult, PodCondition, PodGroupCondition, PodGroupStatus
 from pumice.core.session.closing.queue_status import queue_statuses
 from pumice.core.session.closing.report import brief, closing
@@ -42,17 +42,15 @@ def only_waits(session: Session) -> npt.NDArray[np.bool_]:
     for a place; by row.
     """
     columns, gone = session.snapshot.jobs, leaving(session)
-    scheduled = np.add.reduce(columns.counts[list(SCHEDULED_STATUSES)])
+    scheduled = total_of(columns.counts, SCHEDULED_STATUSES)
     waits = columns.counts[TaskStatus.PENDING] + columns.counts[TaskStatus.PIPELINED]
     found: npt.NDArray[np.bool_] = (gone > 0) & (scheduled + gone >= columns.min_member) & (waits == 0)
     return found
 
 
 STAY: Final = "void-nominations-stay"
-EXPLAINED = [TaskStatus.ALLOCATED, TaskStatus.PENDING, TaskStatus.PIPELINED]
-OF_EXPLAINED = np.array(EXPLAINED, dtype=np.intp)
+EXPLAINED: Final = (TaskStatus.ALLOCATED, TaskStatus.PENDING, TaskStatus.PIPELINED)
 OF_REPORTED = np.array([TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED], dtype=np.intp)
-OF_SCHEDULED, OF_COMPLETED = (np.array([*some], dtype=np.intp) for some in (SCHEDULED_STATUSES, COMPLETED_STATUSES))
 
 
 def set_condition(session: Session, job: Job, condition: PodGroupCondition) -> None:
@@ -68,10 +66,9 @@ def set_condition(session: Session, job: Job, condition: PodGroupCondition) -> N
 def update_phases(session: Session, order: JobRows, counts: npt.NDArray[np.int32]) -> npt.NDArray[np.int8]:
     """Return the phase in which each of those jobs ends the cycle, with `counts` [status, job]; the column follows."""
     columns = session.snapshot.jobs
-    scheduled = np.add.reduce(counts.take(OF_SCHEDULED, axis=0))  # integers: no order of summation to keep
-    completed = np.add.reduce(counts.take(OF_COMPLETED, axis=0))
+    scheduled, completed = total_of(counts, SCHEDULED_STATUSES), total_of(counts, COMPLETED_STATUSES)
     if "terminating-members" in session.config.pumice.fix:
-        scheduled += leaving(session)[order]
+        scheduled = scheduled + leaving(session)[order]
     unschedulable = np.zeros(len(columns.phase), dtype=np.bool_)
     unschedulable[list(session.unschedulable)] = True
     findings = finding(
@@ -176,7 +173,7 @@ def _nomination(session: Session, task: Task, node: str) -> str | None:
 
 def jobs_with_waiting_tasks(session: Session) -> list[Job]:
     """Return jobs with allocated, pending or pipelined tasks, in job order."""
-    waits = np.add.reduce(session.jobs.counts_of_unsettled().take(OF_EXPLAINED, axis=0))
+    waits = total_of(session.jobs.counts_of_unsettled(), EXPLAINED)
     return session.snapshot.jobs.named(session.jobs.unsettled[waits > 0])
 
 

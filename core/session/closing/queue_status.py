@@ -14,11 +14,10 @@ import numpy as np
 
 from pumice.core.errors import QuantityError
 from pumice.core.kube.devices import COUNT, DevicesByClaim
-from pumice.core.life.task import IS_ALLOCATED
+from pumice.core.life.task import ALLOCATED_STATUSES, IS_ALLOCATED, total_of
 from pumice.core.messages.decisions import QueueStatus
 from pumice.core.objects.metadata import Object
 from pumice.core.quantity import format_bytes, format_milli, format_whole, parse_quantity
-from pumice.core.session.demand import OF_ALLOCATED
 from pumice.core.state.derived import memory
 from pumice.core.state.dimensions import PODS
 from pumice.core.state.queue_sums import MANY, TASKS_LINE
@@ -84,18 +83,21 @@ def _allocated_by_queue(session: Session) -> list[list[float]]:
     """
     columns, written = session.snapshot.jobs, session.jobs.written()
     if not len(columns.queue_sums) or len(written) > MANY:
-        tasks = np.add.reduce(columns.counts.take(OF_ALLOCATED, axis=0))
-        sums = session.jobs.by_queue.sums(tasks[None], columns.allocated)
-    else:
-        # The sums of the opening, moved by the jobs that the session has changed: whole numbers, so exact.
-        lines = [TASKS_LINE, *range(len(columns.allocated))]
-        sums = columns.queue_sums[lines]
-        for row in written:
-            if columns.known[row]:
-                now = np.array([columns.counts[OF_ALLOCATED, row].sum(), *columns.allocated[:, row]])
-                sums[:, columns.share_of[row]] += now - columns.shares[lines, row]
-    by_queue: list[list[float]] = sums.T.tolist()
-    return by_queue
+        tasks = total_of(columns.counts, ALLOCATED_STATUSES).astype(np.float64)
+        found: list[list[float]] = session.jobs.by_queue.sums(tasks[None], columns.allocated).T.tolist()
+        return found
+    # The sums of the opening, moved by the jobs that the session has changed: whole numbers, so exact.
+    height = len(columns.allocated)
+    amounts: list[list[float]] = columns.queue_sums[:height].T.tolist()
+    found = [[tasks, *amount] for tasks, amount in zip(columns.queue_sums[TASKS_LINE].tolist(), amounts, strict=True)]
+    for row in written:
+        if columns.known[row]:
+            of = found[int(columns.share_of[row])]
+            tasks, *before = columns.shares[[TASKS_LINE, *range(height)], row].tolist()
+            of[0] += int(total_of(columns.counts[:, row], ALLOCATED_STATUSES)) - tasks
+            for place, (now, was) in enumerate(zip(columns.allocated[:, row].tolist(), before, strict=True), start=1):
+                of[place] += now - was
+    return found
 
 
 def _owned(session: Session) -> Owned:

@@ -107,7 +107,8 @@ def test_placed_pods_kept_and_read_anew_are_the_same(changes: list[tuple[int, in
 def test_changed_nodes_are_known_until_too_many_have_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "LONGEST", 8)
     view = view_of(node("n0"), node("n1"))
-    numbers = [view.snapshot().residents.number]
+    residents = view.snapshot().residents
+    numbers = [residents.number]
     for count in range(20):
         view.apply("ADDED", pod(f"p{count}", node=f"n{count % 2}"))
         residents = view.snapshot().residents
