@@ -11,10 +11,10 @@
     placement: false                                        # true: one cycle places everything, no time passes
     space:
       weights: [0, 10]                                      # every weight of its plugins, by their records
-      arguments.binpack.binpack.weight: {low: 1, high: 100, log: true}
+      arguments.overcommit.overcommit-factor: {low: 1.1, high: 2, log: true}
       flags.drf.enablePreemptable: [true, false]
       plugins.drf: [true, false]                            # with it, or without
-      order.0: [[priority, gang], [gang, priority]]         # of a tier's plugins
+      order.0: [[priority, gang, conformance], [gang, priority, conformance]]    # of a tier's plugins
       actions: ["enqueue, allocate", "enqueue, allocate, backfill"]
 
 Paths are relative to the file. A list is a choice, `low` and `high` a range: of whole numbers if both are whole.
@@ -34,6 +34,7 @@ from pumice.config.errors import ConfigError
 from pumice.config.load import default_text
 from pumice.config.read import ValuePlace, mapping, read_yaml, shaped
 from pumice.config.scalars import resolve_true_false
+from pumice.core.configuration import parse_scheduler_config
 from pumice.core.objects.metadata import is_list, is_mapping
 from pumice.core.plugins import record_of
 from pumice.load.source import read_text
@@ -57,6 +58,11 @@ class SearchRange(Struct, frozen=True, forbid_unknown_fields=True):
     def is_whole(self) -> bool:
         """Return whether whole numbers are meant."""
         return self.low == int(self.low) and self.high == int(self.high)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Return both ends, as whole numbers where such are meant."""
+        return (int(self.low), int(self.high)) if self.is_whole else (self.low, self.high)
 
 
 Choices = tuple[Any, ...]
@@ -101,6 +107,7 @@ def read_spec(path: Path) -> TuneSpec:
     space = dict(_dimensions(written.space, config, place.at("space")))
     if not space:
         raise place.at("space").error(ConfigError, "expected at least one thing that varies")
+    _demand_applicable(config, space, str(path))
     found = {
         part: tuple(
             EvaluatedWorkload.of_policy_file(
@@ -151,6 +158,15 @@ def _dimensions(said: Mapping[str, Any], config: str, place: ValuePlace) -> Iter
             yield name, found
         else:
             raise at.wrong("a list of choices, or a range {low, high}", values)
+
+
+def _demand_applicable(config: str, space: Mapping[str, Dimension], source: str) -> None:
+    """Raise ConfigError for a choice, or an end of a range, that makes no valid configuration: before hours of search
+    and not in the middle of them.
+    """
+    for name, of in space.items():
+        for value in of.ends if isinstance(of, SearchRange) else of:
+            parse_scheduler_config(applied(config, {name: value}), source=f"{source} ({name}: {value})")
 
 
 def weights_of(config: str) -> list[str]:

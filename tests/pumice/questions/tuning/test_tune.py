@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
+from pumice import nodes
 from pumice.config.errors import ConfigError
+from pumice.config.load import default_text
 from pumice.questions.evaluation.evaluate import objective_of
 from pumice.questions.tuning.spec import SearchRange, applied, read_spec, weights_of
 from pumice.questions.tuning.tune import SettingsSearch, TriedSettings, front_of
@@ -106,8 +108,10 @@ def test_choices_are_laid_over_the_configuration() -> None:
 
 
 def test_a_range_is_of_whole_numbers_if_both_ends_are(file: Path) -> None:
-    spec = read_spec(written(file.parent, space={"weights": [0, 5], "arguments.binpack.x": {"low": 0.5, "high": 2}}))
-    assert spec.space["arguments.binpack.x"] == SearchRange(0.5, 2.0)
+    factor = {"arguments.overcommit.overcommit-factor": {"low": 1.5, "high": 2}}
+    (file.parent / "s.conf").write_text(CONFIG.replace("{name: nodeorder}", "{name: nodeorder}, {name: overcommit}"))
+    spec = read_spec(written(file.parent, space={"weights": [0, 5], **factor}))
+    assert spec.space["arguments.overcommit.overcommit-factor"] == SearchRange(1.5, 2.0)
     assert spec.space["arguments.binpack.binpack.weight"] == SearchRange(0.0, 5.0)
     assert (SearchRange(0, 5).is_whole, SearchRange(0.5, 5).is_whole) == (True, False)
 
@@ -124,12 +128,27 @@ def test_a_range_is_of_whole_numbers_if_both_ends_are(file: Path) -> None:
         ({"trials": 0}, "a number from 1 to 100000"),
         ({"space": {"arguments.drf.x": [1]}}, "the configuration has no plugin 'drf'"),
         ({"space": {"order.7": [["gang"]]}}, "the configuration has no tier 7"),
+        ({"space": {"arguments.binpack.binpack.wight": [1]}}, "unknown argument 'binpack.wight'"),
+        ({"space": {"actions": ["allocate", "alocate"]}}, "alocate"),
+        ({"space": {"flags.gang.enableJobOrders": [True]}}, "enableJobOrders"),
     ],
 )
 def test_a_specification_that_cannot_be_searched_is_refused(changed: dict[str, Any], said: str, file: Path) -> None:
+    """When it is read: before anything runs."""
     with pytest.raises(ConfigError) as refused:
-        SettingsSearch(read_spec(written(file.parent, **changed)), file.parent / "found").run()
+        read_spec(written(file.parent, **changed))
     assert said in str(refused.value)
+
+
+def test_the_specification_of_the_page_can_be_searched(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[4] / "docs" / "reference" / "tune.md").read_text()
+    (tmp_path / "tune.yaml").write_text(page.partition("```yaml\n")[2].partition("```")[0])
+    (tmp_path / "scheduler.conf").write_text(default_text())
+    (tmp_path / "nodes.yaml").write_text(yaml.safe_dump_all(nodes(1, cpu=4)))
+    for day in ("monday", "tuesday"):
+        (tmp_path / f"{day}.csv").write_text("arrival,duration\n0,60\n")
+    spec = read_spec(tmp_path / "tune.yaml")
+    assert (spec.trials, [each.name for each in (*spec.workloads, *spec.held_out)]) == (100, ["monday", "tuesday"])
 
 
 def test_the_front_holds_what_nothing_beats() -> None:
