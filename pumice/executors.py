@@ -13,7 +13,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Generator, Hashable, Mapping
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor, as_completed
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
@@ -255,6 +255,18 @@ def dask(address: str) -> Generator[Executor]:
     """Yield the workers of a Dask cluster, which must see the same files and have Pumice. It replaces one that dies."""
     with demand("distributed", "dask", "Dask clusters").Client(address) as client:
         yield client.get_executor(pure=False)
+
+
+def lending(given: Executors | AbstractContextManager[Executor]) -> Executors:
+    """Return executors of what a caller gives: a function that makes one, the block of one that is still to be opened
+    (`dask(address)`), or an executor of the caller's own, which stays open.
+    """
+    if isinstance(given, Executor):
+        mine: Executor = given
+        return lambda: nullcontext(mine)
+    if isinstance(given, AbstractContextManager):
+        return lambda: given  # pyright: ignore[reportUnknownLambdaType]
+    return given
 
 
 class StandingExecutors:

@@ -14,7 +14,8 @@ or the order of jobs, is the agent's. So what an agent learns here holds for the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import gymnasium
@@ -22,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from greenlet import getcurrent, greenlet
 from gymnasium import spaces
+from msgspec.structs import replace
 
 from pumice.core.configuration import parse_scheduler_config
 from pumice.core.cycle import run_cycle
@@ -365,19 +367,19 @@ class JobEnv(_PlacementEnv):
 class WeightsEnv(gymnasium.Env[Floats, Floats]):
     """Choose all weights of a configuration together: an episode is one evaluation, on a seed that `reset` names.
 
-    `arguments`: the weights, as PLUGIN.ARGUMENT; an action is a part of `most` for each. The reward is the objective,
-    negative where it is to be small. Observed are the weights that were tried last.
+    `policy`: as evaluations take it. `arguments`: the weights, as PLUGIN.ARGUMENT; an action is a part of `most` for
+    each. The reward is the objective, negative where it is to be small. Observed are the weights that were tried last.
     """
 
     def __init__(
         self,
         workload: EvaluatedWorkload,
-        policy: Policy,
+        policy: Policy | str | Path | Mapping[str, Any] | None,
         arguments: Sequence[str],
         objective: str = WAIT,
         most: float = 10.0,
     ) -> None:
-        self._workload, self._policy, self._objective = workload, policy, objective_of(objective)
+        self._workload, self._policy, self._objective = workload, Policy.of(policy), objective_of(objective)
         self._arguments, self._most = tuple(arguments), most
         self.action_space = spaces.Box(0.0, 1.0, (len(self._arguments),), np.float32)
         self.observation_space = self.action_space
@@ -397,7 +399,6 @@ class WeightsEnv(gymnasium.Env[Floats, Floats]):
         weights = {
             name: round(float(part) * self._most) for name, part in zip(self._arguments, self._last, strict=True)
         }
-        policy = Policy(self._policy.config, self._policy.actions, {**self._policy.arguments, **weights})
-        found = self._judge(policy)
+        found = self._judge(replace(self._policy, arguments={**self._policy.arguments, **weights}))
         sign = -1.0 if self._objective.direction == "minimise" else 1.0
         return self._last, sign * found.score, True, False, {"evaluation": found}

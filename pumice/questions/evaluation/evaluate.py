@@ -6,6 +6,8 @@ environments for learning run policies in the same way, and judge by the same me
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager
 from functools import partial
 from math import sqrt
 from pathlib import Path
@@ -19,7 +21,7 @@ from pumice.config.unwrap import scheduler_document
 from pumice.core.configuration import parse_scheduler_config
 from pumice.core.objects.metadata import Object, is_mapping
 from pumice.errors import InputError
-from pumice.executors import Executors, StandingExecutors, in_threads, local
+from pumice.executors import Executors, StandingExecutors, in_threads, lending, local
 from pumice.questions.evaluation.kept import KeptResults, run_missing
 from pumice.questions.evaluation.policy import Policy, installed
 from pumice.questions.evaluation.sandbox import Sandbox, sandboxed
@@ -189,9 +191,10 @@ WAIT: Final = "minimise wait.mean"
 class Evaluator:
     """Evaluates policies on the same workloads and seeds, by the same objectives: draws are made once.
 
-    `keep`: a folder where figures are kept by content. `executors`: of the standard library, as `pumice.executors`
-    makes them; None: in this process. With a `sandbox` each run has a process of its own, and `workers` run at a time.
-    Processes stay for the next policy, until `close`.
+    `keep`: a folder where figures are kept by content. `executors`: an executor of the standard library, which stays
+    open, one as `pumice.executors.dask(address)` gives it, or a function that makes one; None: in this process. With a
+    `sandbox` each run has a process of its own, and `workers` run at a time. Processes stay for the next policy, until
+    `close`.
     """
 
     def __init__(
@@ -203,7 +206,7 @@ class Evaluator:
         expect: Sequence[Mapping[str, Any] | WrittenExpectation] = (),
         keep: str | Path | None = None,
         workers: int = 1,
-        executors: Executors | None = None,
+        executors: Executors | AbstractContextManager[Executor] | None = None,
         sandbox: Sandbox | None = None,
     ) -> None:
         said = (objective,) if isinstance(objective, str) else tuple(objective)
@@ -217,7 +220,9 @@ class Evaluator:
         self._kept = KeptResults(None if keep is None else Path(keep), EvaluatedFigures)
         self._sandbox = sandbox
         several = in_threads if sandbox is not None else local
-        made = executors or (partial(several, workers) if workers > 1 else None)
+        made: Executors | None = partial(several, workers) if workers > 1 else None
+        if executors is not None:
+            made = lending(executors)
         self._executors = made if made is None or isinstance(made, StandingExecutors) else StandingExecutors(made)
         self._drawn: dict[tuple[str, int], Any] = {}
 

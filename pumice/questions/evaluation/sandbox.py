@@ -23,6 +23,7 @@ from ctypes import CDLL, POINTER, Structure, byref, c_uint8, c_uint16, c_uint32,
 from errno import EPERM
 from multiprocessing.connection import Connection
 from pathlib import Path
+from signal import SIGXCPU
 from typing import Any, Final
 
 import msgspec
@@ -115,8 +116,9 @@ def _lock_up(line: int, limits: Sandbox) -> None:
     os.closerange(LEAST_FILE, line)
     os.closerange(line + 1, os.sysconf("SC_OPEN_MAX"))
     os.environ.clear()
+    # The first bound sends a signal of its own, SIGXCPU; the second one kills a policy that ignores it.
+    resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_s, limits.cpu_s + 1))
     for what, most in (
-        (resource.RLIMIT_CPU, limits.cpu_s),
         (resource.RLIMIT_AS, limits.memory_bytes),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),
@@ -175,6 +177,8 @@ def sandboxed(task: EvaluationTask, limits: Sandbox) -> EvaluatedFigures:
         return msgspec.msgpack.decode(ours.recv_bytes(LONGEST_ANSWER), type=EvaluatedFigures)
     except (EOFError, OSError):
         process.join()
+        if process.exitcode == -SIGXCPU:
+            return EvaluatedFigures(problem=f"took more than {limits.cpu_s} s of processor time")
         return EvaluatedFigures(problem=f"its process died ({_said(process.exitcode)})")
     except msgspec.DecodeError:
         return EvaluatedFigures(problem="its answer is not an answer")

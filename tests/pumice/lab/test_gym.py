@@ -9,7 +9,6 @@ from gymnasium.utils.env_checker import check_env
 import pumice
 from pumice.errors import InputError
 from pumice.lab.gym import JobEnv, NodeEnv, WeightsEnv
-from pumice.questions.evaluation.policy import Policy
 
 GPU = "nvidia.com/gpu"
 CONFIG = 'actions: "enqueue, allocate"\ntiers:\n- plugins: [{name: gang}, {name: predicates}, {name: binpack}]\n'
@@ -85,7 +84,7 @@ def test_all_keep_the_contract_of_gymnasium() -> None:
     check_env(NodeEnv(workload(), GPU), skip_render_check=True)
     check_env(JobEnv(workload(), GPU), skip_render_check=True)
     given = pumice.Workload("timed", [*pumice.nodes(1, cpu=2), pumice.gang("j", 1, duration="5s")])
-    env = WeightsEnv(given, Policy(CONFIG), ["binpack.binpack.weight"])
+    env = WeightsEnv(given, CONFIG, ["binpack.binpack.weight"])
     env.reset(seed=1)
     seen, reward, done, _, info = env.step(np.array([0.5], np.float32))
     assert (seen.tolist(), done) == ([0.5], True)

@@ -85,6 +85,23 @@ def test_processes_give_what_this_process_gives() -> None:
     assert (here.figures, here.workloads["small"].broken) == (there.figures, there.workloads["small"].broken)
 
 
+def test_an_executor_of_the_callers_own_stays_open() -> None:
+    with ThreadPoolExecutor(1) as mine:
+        given = pumice.Evaluator(workload(), WAITS, executors=mine)
+        first = given(CONFIG)
+        given.close()
+        assert pumice.evaluate(CONFIG, workload(), WAITS, executors=mine).figures == first.figures
+
+
+@pytest.mark.slow
+def test_dask_gives_what_this_process_gives() -> None:
+    distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'pumice[dask]'")
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        block = pumice.executors.dask(cluster.scheduler_address)
+        there = pumice.evaluate(CONFIG, workload(), WAITS, 3, executors=block)
+    assert there.figures == pumice.evaluate(CONFIG, workload(), WAITS, 3).figures
+
+
 def test_constraints_count_the_seeds_that_break_them() -> None:
     expect = [{"measure": "wait.max", "op": "<=", "value": "1s"}, {"measure": "unstarted", "op": "==", "value": 0}]
     found = pumice.evaluate(CONFIG, workload(), seeds=2, expect=expect)

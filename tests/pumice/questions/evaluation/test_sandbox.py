@@ -93,7 +93,12 @@ def test_memory_beyond_the_bound_is_not_given() -> None:
 @pytest.mark.parametrize(
     ("act", "limits", "said"),
     [
-        ("while True: pass", pumice.Sandbox(cpu_s=2), "its process died"),
+        ("while True: pass", pumice.Sandbox(cpu_s=2), "took more than 2 s of processor time"),
+        (
+            "import signal; signal.signal(signal.SIGXCPU, signal.SIG_IGN); any(iter(int, 1))",
+            pumice.Sandbox(cpu_s=2),
+            "its process died (signal 9)",
+        ),
         ("import time; time.sleep(60)", pumice.Sandbox(seconds=8), "gave no answer within 8 s"),
         ("import os; os._exit(4)", pumice.Sandbox(), "its process died (code 4)"),
     ],
