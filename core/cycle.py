@@ -17,8 +17,8 @@ from pumice.core.default_scheduler import cycle as kubernetes
 from pumice.core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
 from pumice.core.life.pod_group import OUTSIDE
 from pumice.core.life.task import TaskStatus
-from pumice.core.outside import ask_nothing
-from pumice.core.plugins import PLACERS, PLUGINS, SILENT, asks_outside, of_ours_alone
+from pumice.core.outside import Supposing, ask_nothing
+from pumice.core.plugins import PLACERS, PLUGINS, SILENT, accountant_of, asks_outside, of_ours_alone
 from pumice.core.plugins.plugin import BuiltInPlugin, KnowsDevices
 from pumice.core.session.carry import Carry, CycleClock, SessionOptions
 from pumice.core.session.closing import close, report
@@ -33,6 +33,7 @@ from pumice.core.state.sources import total as total_allocatable
 if TYPE_CHECKING:
     from pumice.config.schema import SchedulerConfig
     from pumice.core.messages.decisions import CycleResult
+    from pumice.core.messages.queue_tables import QueueTables
     from pumice.core.outside import Ask
     from pumice.core.session.closing.report import Tellers
     from pumice.core.state.derived import Like
@@ -56,6 +57,7 @@ __all__ = [
     "Watch",
     "cards_later",
     "close_session",
+    "deserved_in",
     "is_idle",
     "let_go",
     "may_skip_no_op",
@@ -208,6 +210,24 @@ def _whole(
     tellers = session.tellers
     let_go(session)
     return tellers
+
+
+def deserved_in(snapshot: Snapshot, config: SchedulerConfig, clock: CycleClock) -> tuple[QueueTables, ...]:
+    """Return what queues deserve in a session on the snapshot, which this takes over; perhaps among other metrics.
+    Metrics of 0 need not be there.
+    """
+    accountant = accountant_of(config)
+    deserved = None if accountant is None else accountant.deserved_in(snapshot)
+    if deserved is None:
+        session = open_session(snapshot, config, clock, Carry(), ask=Supposing())
+        tables = tables_later(session, amounts=not of_ours_alone(config))()
+        let_go(session)
+        return tables
+    # No session was opened, and nothing was written in the columns.
+    snapshot.derived.give_back()
+    if snapshot.lease is not None:
+        snapshot.lease.give_back((), (), ())
+    return (deserved,)
 
 
 def may_skip_no_op(config: SchedulerConfig) -> bool:

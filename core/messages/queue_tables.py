@@ -211,18 +211,24 @@ class QueueTables(Struct, frozen=True, gc=False):
         """Return both in one, as if one plugin had set these gauges and then the later ones, of the same queues."""
         return QueueTables(later.dimensions, self.queues, (*self.tables, *later.tables))
 
-    def columns(self) -> QueueColumns:
-        """Return the tables metric by metric; of two for one metric, the later one where it is shown."""
+    def columns(self, metric: str = "") -> QueueColumns:
+        """Return the tables metric by metric; of two for one metric, the later one where it is shown. `metric`: only
+        those whose metrics begin so.
+        """
         values: dict[str, list[float]] = {}
         known: BoolArray = np.zeros((1, len(self.queues)), dtype=np.bool_)
         for table in self.tables if self.queues else ():
             amounts = np.frombuffer(table.values).reshape(-1, len(self.queues))
             shown = np.frombuffer(table.shown, dtype=np.bool_) if table.shown else np.ones(len(self.queues), np.bool_)
-            if table.single:
+            is_asked = table.metric.startswith(metric)
+            if table.single and is_asked:
                 _set(values, table.metric, np.where(shown, amounts[0], np.nan).tolist())
+            if table.single:
                 continue
             mask = amounts != 0.0 if table.named is None else _mask(table.named, amounts)
             known = _as_high(known, len(mask)) | (mask & shown)
+            if not is_asked:
+                continue
             seen = np.where(mask, amounts, 0.0)
             seen[~known] = np.nan
             seen[:PODS] = amounts[:PODS]
@@ -248,11 +254,11 @@ class QueuesMeasured(Message, frozen=True):
     shares: JobShares = JobShares()
 
 
-def readable(tables: Iterable[QueueTables]) -> QueueColumns:
-    """Return all tables together; where two have a metric the later one counts."""
+def readable(tables: Iterable[QueueTables], metric: str = "") -> QueueColumns:
+    """Return all tables together, or those whose metrics begin so; where two have a metric the later one counts."""
     found = QueueColumns()
     for each in tables:
-        found = found.beside(each.columns())
+        found = found.beside(each.columns(metric))
     return found
 
 

@@ -136,6 +136,15 @@ def accounts_of(config: SchedulerConfig) -> SchedulerConfig:
     return replace(config, tiers=tuple(tiers))
 
 
+def accountant_of(config: SchedulerConfig) -> type[BuiltInPlugin] | None:
+    """Return the one plugin that knows the amounts of queues; None where there is none or more, or where a user's
+    plugin may know them.
+    """
+    names = {option.name for tier in config.tiers for option in tier.plugins}
+    found = [BUILT_IN[name] for name in names & BUILT_IN.keys() if BUILT_IN[name].limits is Limit.QUEUE]
+    return found[0] if len(found) == 1 and names <= BUILT_IN.keys() else None
+
+
 def of_ours_alone(config: SchedulerConfig) -> bool:
     """Return whether the configuration names only built-in plugins."""
     return all(option.name in BUILT_IN for tier in config.tiers for option in tier.plugins)

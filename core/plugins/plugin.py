@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from pumice.config.arguments import Argument
     from pumice.config.schema import PluginOption
     from pumice.core.devices.family import Family
+    from pumice.core.messages.queue_tables import QueueTables
     from pumice.core.session.session import Session
+    from pumice.core.state.snapshot import Snapshot
 
 
 class Plugin(Protocol):
@@ -116,6 +118,11 @@ class BuiltInPlugin:
     def is_asked_at(cls, point: str, option: PluginOption) -> bool:
         """Return whether the plugin, as a configuration lists it, registers rules at a point, whatever its flag."""
         return point in cls.listens
+
+    @classmethod
+    def deserved_in(cls, snapshot: Snapshot) -> QueueTables | None:
+        """Return what queues would deserve in a session on the snapshot; None where only a session knows it."""
+        return None
 
     def on_session_open(self, session: Session) -> None:
         """Read the session, register functions and event handlers."""

@@ -15,6 +15,7 @@ from pumice.core.plugins.plugin import BuiltInPlugin, Limit
 from pumice.core.resources import CPU, INFINITY, LARGEST, MEMORY, MIN_RESOURCE, PODS, ZERO, Resource, exceeded_part
 from pumice.core.session.demand import QueueDemand, column_of, exceeds
 from pumice.core.session.fit import TooLittle, queue_parts
+from pumice.core.session.jobs import ByQueue
 from pumice.core.session.points.orders import QueueKey
 from pumice.core.session.points.votes import Refusals, Vote
 from pumice.core.state.derived import Like, derived
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from pumice.core.session.session import Session
     from pumice.core.state.dimensions import Dimensions, FloatArray
     from pumice.core.state.jobs import Job
+    from pumice.core.state.snapshot import Snapshot
     from pumice.core.state.sources import LimitedQueue, QueueLimits
 
 # --- Water-filling
@@ -313,16 +315,16 @@ def _pour(known: QueueLimits, asked: Like[tuple[FloatArray, npt.NDArray[np.bool_
 class Attributes(dict[str, ProportionAttributes]):
     """Attributes by queue, made on first use; KeyError for a queue without a job."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, snapshot: Snapshot, by_queue: ByQueue) -> None:
         super().__init__()
-        self._dims = session.dims
-        self._limits = limits_of(session)
-        self._demand = QueueDemand(session)
-        self._rows = {queue.name: row for row, queue in enumerate(session.snapshot.queues)}
+        self._dims = snapshot.dimensions
+        self._limits = limits_of(snapshot.derived)
+        self._demand = QueueDemand(snapshot, by_queue)
+        self._rows = {queue.name: row for row, queue in enumerate(snapshot.queues)}
         self._promised: dict[str, tuple[Resource, Resource]] = {}
         request, present = self._demand.request, self._demand.present
         # Kept from session to session: poured again only when requests, queues or nodes differ.
-        self._poured = _pour(session, Like((request.tobytes(), present.tobytes()), (request, present)))
+        self._poured = _pour(snapshot.derived, Like((request.tobytes(), present.tobytes()), (request, present)))
 
     def _shares(self) -> FloatArray:
         deserved = self._poured.deserved
@@ -338,15 +340,19 @@ class Attributes(dict[str, ProportionAttributes]):
         A queue without jobs has only what it has allocated and asks for: nothing.
         """
         demand, busy = self._demand, self._demand.present
-        tables = self._tables().put("allocated", demand.allocated).put("request", demand.request)
-        tables = tables.number("weight", self._limits.weight, busy)
+        tables = self.tables().put("allocated", demand.allocated).put("request", demand.request)
+        tables = self.deserved(tables.number("weight", self._limits.weight, busy))
+        return tables.number("share", self._shares(), busy) if self._poured.filled else tables
+
+    def deserved(self, tables: QueueTables) -> QueueTables:
+        """Return the tables with what queues deserve, if anything was poured."""
         deserved, filled, named = self._poured
-        return tables.put("deserved", deserved, named, busy).number("share", self._shares(), busy) if filled else tables
+        return tables.put("deserved", deserved, named, self._demand.present) if filled else tables
 
     def amounts(self) -> QueueTables:
         """Return the amounts of every queue that proportion has no metric for."""
         demand, limits = self._demand, self._limits
-        tables = self._tables().put("guarantee", limits.guarantee, limits.guaranteed)
+        tables = self.tables().put("guarantee", limits.guarantee, limits.guaranteed)
         tables = tables.put("real_capacity", limits.real, np.isfinite(limits.real))
         return tables.put("inqueue", demand.inqueue).put("elastic", demand.elastic)
 
@@ -354,7 +360,7 @@ class Attributes(dict[str, ProportionAttributes]):
         """Return 1 for the queues that now have all they deserve, 0 for the others that have a job."""
         allocated = self._with(self._demand.allocated, {name: made.allocated for name, made in self.items()})
         full: npt.NDArray[np.bool_] = np.logical_and.reduce(self._poured.deserved - allocated < MIN_RESOURCE)
-        return self._tables().number("overused", full, self._demand.present)
+        return self.tables().number("overused", full, self._demand.present)
 
     def _with(self, opening: FloatArray, now: dict[str, Resource]) -> FloatArray:
         """Return the amounts of all queues, with those that have changed since the session opened."""
@@ -363,7 +369,8 @@ class Attributes(dict[str, ProportionAttributes]):
             amounts[:, self._rows[name]] = column_of(resource, self._dims, len(amounts))
         return amounts
 
-    def _tables(self) -> QueueTables:
+    def tables(self) -> QueueTables:
+        """Return no table of the queues yet."""
         return QueueTables(self._dims.names, list(self._rows))
 
     def promised_to(self, name: str) -> tuple[Resource, Resource]:
@@ -480,6 +487,12 @@ class Proportion(BuiltInPlugin):
     limits = Limit.QUEUE
     only_answers = True
 
+    @classmethod
+    def deserved_in(cls, snapshot: Snapshot) -> QueueTables:
+        """Return what queues deserve: it follows from jobs, queues and nodes alone."""
+        attributes = Attributes(snapshot, ByQueue(snapshot))
+        return attributes.deserved(attributes.tables())
+
     def on_session_open(self, session: Session) -> None:
         """Gather, fill, register."""
         self._session = session
@@ -508,7 +521,7 @@ class Proportion(BuiltInPlugin):
 
     def on_session_renew(self, session: Session) -> None:
         """Gather and fill."""
-        self.attributes = Attributes(session)
+        self.attributes = Attributes(session.snapshot, session.jobs.by_queue)
         self._by_job: dict[int, ProportionAttributes] = {}  # by row; a job stays in its queue for a session
         session.tellers.queues.append(self)
 

@@ -20,9 +20,10 @@ from pumice.core.state.queue_sums import TASKS_LINE
 
 if TYPE_CHECKING:
     from pumice.core.resources import Resource
+    from pumice.core.session.jobs import ByQueue
     from pumice.core.session.session import Session
     from pumice.core.state.dimensions import Dimensions, FloatArray
-    from pumice.core.state.snapshot import JobColumns
+    from pumice.core.state.snapshot import JobColumns, Snapshot
 
 BoolArray = npt.NDArray[np.bool_]
 JobRows = npt.NDArray[np.intp]
@@ -84,9 +85,9 @@ class QueueDemand:
     `request`: what allocated-class and pending tasks ask for; `present` bool: has a job.
     """
 
-    def __init__(self, session: Session) -> None:
-        columns, self._dims, self._by_queue = session.snapshot.jobs, session.dims, session.jobs.by_queue
-        self._height = len(session.dims)  # queues may name scalars that no job has
+    def __init__(self, snapshot: Snapshot, by_queue: ByQueue) -> None:
+        columns, self._dims, self._by_queue = snapshot.jobs, snapshot.dimensions, by_queue
+        self._height = len(self._dims)  # queues may name scalars that no job has
         sums, height = columns.queue_sums, len(columns.allocated)
         if len(sums):  # of the opening, as the shares are: what jobs have is not copied for late readers
             self._columns = columns.at_opening()

@@ -9,6 +9,7 @@ classes as they change, so that a view says the same however it came about.
 from __future__ import annotations
 
 from collections import Counter
+from functools import lru_cache
 from hashlib import sha1
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -26,12 +27,14 @@ from pumice.core.kube.storage import (
 from pumice.core.objects.metadata import Object, key_of, object_key, section, text_map
 from pumice.core.objects.pod_template import FIX as RESIZES
 from pumice.core.resources.lists import CSI_VOLUMES
+from pumice.core.state.derived import itself
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pumice.config.schema import SchedulerConfig
     from pumice.core.objects.pod import Task
+    from pumice.core.state.derived import Like
 
 DEFAULT_IGNORED: Final = frozenset({"rancher.io/local-path", "hostpath.csi.k8s.io"})
 FIX: Final = "volumes-are-no-resource"
@@ -64,6 +67,12 @@ def volume_rules(config: SchedulerConfig, ignored: Iterable[str] = ()) -> Volume
     """Return the rules of a configuration; `ignored`: provisioners whose claims do not count, besides those it
     names.
     """
+    return _rules(itself(config), tuple(ignored))
+
+
+@lru_cache(maxsize=16)
+def _rules(of: Like[SchedulerConfig], ignored: tuple[str, ...]) -> VolumeRules:
+    config = of.subject
     settings = config.pumice
     passed_over = DEFAULT_IGNORED.union(settings.ignored_provisioners, ignored)
     return VolumeRules(

@@ -31,7 +31,7 @@ class Ledger:
         self._made: dict[str, CapacityAttributes] = {}
         self.hierarchical = hierarchical
         self.kept = kept_limits(session, hierarchical)
-        self.demand = QueueDemand(session)
+        self.demand = QueueDemand(session.snapshot, session.jobs.by_queue)
         self.limits: dict[str, FixedAttributes] = self.kept.limits or {}
         self.ready = self.kept.limits is not None and self._jobs_in_leaves()
         self.problem = "" if self.ready else self._problem(session)

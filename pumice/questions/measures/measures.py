@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Final, TypedDict
 
 from pumice.config.load import default_text
 from pumice.core.configuration import parse_scheduler_config
-from pumice.core.cycle import let_go, open_session, tables_later
+from pumice.core.cycle import deserved_in
 from pumice.core.fold.shown import Shown
 from pumice.core.messages.events import ConfigLoaded, CycleRecord, Mutation
-from pumice.core.messages.queue_tables import gauged, readable
+from pumice.core.messages.queue_tables import QueueTables, gauged, readable
 from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.parts import WATCHED
-from pumice.core.outside import Supposing
-from pumice.core.plugins import accounts_of, of_ours_alone
-from pumice.core.session.carry import Carry, CycleClock
+from pumice.core.plugins import accounts_of
+from pumice.core.session.carry import CycleClock
 from pumice.core.state.view import View
 from pumice.core.state.volumes import volume_rules
 from pumice.questions.measures.fairness import jain, quantile
@@ -55,28 +54,26 @@ class Deserved:
         self.series: defaultdict[tuple[str, str], Steps] = defaultdict(lambda: Steps(grid))
         self._last: CycleClock | None = None
         self._asked: tuple[SchedulerConfig, SchedulerConfig] | None = None  # and its accounts
+        self._tables: tuple[QueueTables, ...] = ()
+        self._told: dict[tuple[str, str], float] = {}  # what they say
 
     def decided(self, clock: CycleClock) -> None:
         """Note a cycle of Volcano's."""
         self._last = clock
 
     def until(self, at: float, view: View, config: SchedulerConfig) -> None:
-        """Advance to this moment, with all earlier changes in the view: at the end of a cycle's span, open a session
-        and read the plugins' numbers.
+        """Advance to this moment, with all earlier changes in the view: at the end of a cycle's span, read the
+        plugins' numbers.
         """
         last = self._last
         if last is None or at < self._end_of(last.now):
             return
         self._last = None
         snapshot = view.snapshot(volume_rules(config), kept=True)
-        session = open_session(snapshot, self._accounts(config), last, Carry(), ask=Supposing())
-        gauges = readable(tables_later(session, amounts=not of_ours_alone(config))()).by_queue()
-        let_go(session)
-        told = {
-            (queue, resource): amount
-            for queue, of in gauges.items()
-            for resource, amount in gauged(of, DESERVED).items()
-        }
+        tables = deserved_in(snapshot, self._accounts(config), last)
+        if tables != self._tables:
+            self._tables, self._told = tables, _deserved(tables)
+        told = self._told
         for key in {*self.series, *told}:
             self.series[key].set(told.get(key, 0.0), last.now)
 
@@ -89,6 +86,13 @@ class Deserved:
     def _end_of(self, now: float) -> float:
         began, width = self._grid.began, self._grid.width
         return began + ((now - began) // width + 1) * width
+
+
+def _deserved(tables: tuple[QueueTables, ...]) -> dict[tuple[str, str], float]:
+    gauges = readable(tables, DESERVED).by_queue()
+    return {
+        (queue, resource): amount for queue, of in gauges.items() for resource, amount in gauged(of, DESERVED).items()
+    }
 
 
 class DeservedInJournal:

@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.core.cycle import run_action
+from pumice.core.cycle import Carry, CycleClock, deserved_in, let_go, open_session, run_action, tables_later
+from pumice.core.messages.queue_tables import gauged, readable
 from pumice.core.plugins.proportion import Proportion, ProportionAttributes
 from pumice.core.resources import Resource
 from pumice.core.session.session import Session
+from pumice.core.state.view import View
 from tests.core.plugins.world import configuration, evictable, job_of, open_world, task_of
 from tests.kit import gang, node, pod, pod_group, queue
 
@@ -279,3 +281,34 @@ def test_a_queue_may_be_the_first_to_name_a_scalar() -> None:
     )
     assert plugin(session).attributes["q"].deserved.get("fpga.example.com/card") == 2000
     assert plugin(session).gauges().columns().by_queue()["q"]["deserved_scalar_resources:fpga.example.com/card"] == 2000
+
+
+AMOUNT = st.sampled_from(["0", "1", "2500m", "7"])
+QUEUES = st.lists(st.tuples(st.integers(0, 3), AMOUNT, AMOUNT), min_size=1, max_size=3)
+JOBS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), AMOUNT, AMOUNT, st.booleans()), max_size=6)
+
+
+@given(QUEUES, JOBS)
+def test_what_queues_deserve_is_known_without_a_session(
+    queues: list[tuple[int, str, str]], jobs: list[tuple[int, int, str, str, bool]]
+) -> None:
+    view = View()
+    view.apply("ADDED", node("n", cpu="16", memory="64Gi", extra={"nvidia.com/gpu": "4"}))
+    for number, (weight, most, least) in enumerate(queues):
+        capability = {"cpu": most} if most != "0" else None
+        view.apply("ADDED", queue(f"q{number}", weight=weight, capability=capability, guarantee={"cpu": least}))
+    for number, (of, pods, cpu, gpus, runs) in enumerate(jobs):
+        asks = {"cpu": cpu, "extra": {"nvidia.com/gpu": gpus.replace("2500m", "3")}}
+        where = {"nodes": ["n"] * pods, "phase": "Running"} if runs else {}
+        for obj in gang(f"j{number}", queue=f"q{of}", pods=pods, **asks, **where):
+            view.apply("ADDED", obj)
+    clock = CycleClock(1, 0.0)
+    for kept in (False, True, True, True):
+        tables = deserved_in(view.snapshot(kept=kept), CONFIG, clock)
+        session = open_session(view.snapshot(kept=kept), CONFIG, clock, Carry())
+        told = readable(tables_later(session)())
+        let_go(session)
+        found, expected = readable(tables, "deserved").by_queue(), told.by_queue()
+        assert len(tables[0].tables) < 2
+        for name in expected:
+            assert gauged(found[name], "deserved") == gauged(expected[name], "deserved")
