@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from functools import cache, lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -105,7 +105,7 @@ def open_session(
         for name, plugin in session.plugins.items():
             watch(name, "OnSessionOpen", plugin.on_session_open, session)
     if waits is Waits.NOTHING:
-        session.later = cache(partial(_whole, snapshot.as_it_is(), config, clock, carry, options))
+        session.later = Later(snapshot, config, clock, carry, options)
     if report:
         # After all plugins have registered, and before any action changes what they would answer.
         session.opening = _report.at_open(session)
@@ -202,14 +202,31 @@ def _renewed(
     return session
 
 
-def _whole(
-    snapshot: Snapshot, config: SchedulerConfig, clock: CycleClock, carry: Carry, options: SessionOptions | None
-) -> Tellers:
-    """Return the answers of all plugins for a session that left some of them out."""
-    session = open_session(snapshot, config, clock, carry, options)
-    tellers = session.tellers
-    let_go(session)
-    return tellers
+class Later:
+    """The answers of all plugins for a session that left some of them out, found for the first reader: mostly there is
+    none.
+    """
+
+    __slots__ = ("_found", "_given", "_keep")
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        config: SchedulerConfig,
+        clock: CycleClock,
+        carry: Carry,
+        options: SessionOptions | None,
+    ) -> None:
+        self._keep, self._given = snapshot.kept_for_later(), (config, clock, carry, options)
+        self._found: Tellers | None = None
+
+    def __call__(self) -> Tellers:
+        """Return the answers."""
+        if self._found is None:
+            session = open_session(self._keep(), *self._given)
+            self._found = session.tellers
+            let_go(session)
+        return self._found
 
 
 def deserved_in(snapshot: Snapshot, config: SchedulerConfig, clock: CycleClock) -> tuple[QueueTables, ...]:

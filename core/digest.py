@@ -101,7 +101,7 @@ def digest(
     # Version 1 encoded dictionaries in their own order, and digests of old journals must stay what they were.
     order: _Order = None if version == 1 else "deterministic"
     if sum([len(records) for _, records in kinds]) <= BATCH:
-        said = msgspec.json.encode([rows(records) for rows, records in kinds], order=order)
+        said = msgspec.json.encode([rows(records) if records else () for rows, records in kinds], order=order)
         return blake2b(said, digest_size=16).hexdigest()
     found = blake2b(b"[", digest_size=16)
     start = b"["

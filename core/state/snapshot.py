@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from pumice.core.state.dimensions import FloatArray
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pumice.core.messages.decisions import BindContext
     from pumice.core.objects.metadata import Object
@@ -201,10 +201,12 @@ class Snapshot(Struct, frozen=True):
     derived: DerivedColumns
     lease: Lease | None = None
 
-    def as_it_is(self) -> Snapshot:
-        """Return a copy for another, later session, independent of the phases in which this one's jobs end."""
-        jobs = replace(self.jobs, phase=self.jobs.phase.copy())
-        return replace(self, jobs=jobs, derived=self.derived.afresh(), lease=None)
+    def kept_for_later(self) -> Callable[[], Snapshot]:
+        """Return a function for a copy for another, later session, independent of the phases in which this one's jobs
+        end.
+        """
+        phase, bare = self.jobs.phase.copy(), replace(self, derived=self.derived.afresh(), lease=None)
+        return lambda: replace(bare, jobs=replace(bare.jobs, phase=phase))
 
     def annotations_of(self, task: Task) -> Mapping[str, str]:
         """Return the pod's annotations; while its bind is in flight, with those that the bind writes."""

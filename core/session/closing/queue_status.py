@@ -56,25 +56,40 @@ def queue_statuses(session: Session) -> list[QueueStatus]:
     told, owned = _told(session), _owned(session)
     allocated, named = _with_owned(session, _allocated_by_queue(session), names, owned), _named(session, owned)
     devices = _devices(session)
+    now = allocated, named, devices, session.snapshot.queues
+    if now == told.silent:
+        return []
     written: list[QueueStatus] = []
     for name, amounts in _rolled_up(session, allocated, names).items():
-        known = last = told.get(name)
+        known = last = told.texts.get(name)
         seen = amounts, named.get(name, NOTHING), devices.get(name, NO_DEVICES)
         if known is None or known[0] != seen:
-            known = told[name] = seen, _texts(session.dims.names, *seen)
+            known = told.texts[name] = seen, _texts(session.dims.names, *seen)
         said = session.queues[name].allocated
         if said == known[1]:
             continue
         # What this wrote last time is written as it would be again: other texts are other amounts.
         if (last is not None and said == last[1]) or not _same(said, known[1]):
             written.append(QueueStatus(name, dict(known[1])))
+    told.silent = None if written else now
     return written
 
 
+class Told:
+    """What earlier sessions wrote. `texts`: the last allocated of each queue; `silent`: amounts and queues, as these
+    are, of which the last one wrote nothing: most cycles change neither.
+    """
+
+    __slots__ = ("silent", "texts")
+
+    def __init__(self) -> None:
+        self.texts: dict[str, Texts] = {}
+        self.silent: object = None
+
+
 @memory(QUEUE_NAMES)
-def _told(_names: Sequence[str]) -> dict[str, Texts]:
-    """Return the last written allocated of each queue."""
-    return {}
+def _told(_names: Sequence[str]) -> Told:
+    return Told()
 
 
 def _allocated_by_queue(session: Session) -> list[list[float]]:
