@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -298,9 +300,9 @@ def test_what_queues_deserve_is_known_without_a_session(
         capability = {"cpu": most} if most != "0" else None
         view.apply("ADDED", queue(f"q{number}", weight=weight, capability=capability, guarantee={"cpu": least}))
     for number, (of, pods, cpu, gpus, runs) in enumerate(jobs):
-        asks = {"cpu": cpu, "extra": {"nvidia.com/gpu": gpus.replace("2500m", "3")}}
-        where = {"nodes": ["n"] * pods, "phase": "Running"} if runs else {}
-        for obj in gang(f"j{number}", queue=f"q{of}", pods=pods, **asks, **where):
+        asks: dict[str, Any] = {"cpu": cpu, "extra": {"nvidia.com/gpu": gpus.replace("2500m", "3")}}
+        where, phase = (["n"] * pods, "Running") if runs else ([], "Pending")
+        for obj in gang(f"j{number}", queue=f"q{of}", pods=pods, nodes=where, phase=phase, **asks):
             view.apply("ADDED", obj)
     clock = CycleClock(1, 0.0)
     for kept in (False, True, True, True):
