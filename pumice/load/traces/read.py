@@ -11,8 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pumice.core.objects.metadata import Object
+from pumice.core.quantity import parse_quantity
+from pumice.core.resources.amounts import CPU
 from pumice.errors import InputError
+from pumice.load.openb import GPU as MILLI_GPU
 from pumice.load.source import read_text
+from pumice.load.traces.expressions import plain
 from pumice.load.traces.jobs import GPU, Left, TraceJob, linked_objects_of, node_of, objects_of
 from pumice.load.traces.mapped import CPUS_A_GPU, PRESETS, TARGETS, mapped_of, read_mapped
 from pumice.load.traces.philly import read_philly
@@ -170,12 +174,30 @@ def _by_mapping(form: str, path: Path, said: Sequence[str], argument: str, left:
     """Yield nodes, where `nodes=` asks for them, and the jobs that a mapping makes of rows."""
     mapped, rest = mapped_of(form, said, argument)
     options = _options(rest, form, argument)
-    if options.nodes is not None:
-        count, size = options.nodes
-        mapped = replace(mapped, node=size)
-        has_cards = any(name in mapped.values for name in ("gpu", "gpus"))
-        yield from _nodes(count, _of_cards(size) if has_cards else _of_cpus(size))
-    yield from objects_of(options.shaped(read_mapped(mapped, path, left)))
+    if options.nodes is None:
+        yield from objects_of(options.shaped(read_mapped(mapped, path, left)))
+        return
+    count, size = options.nodes
+    jobs = read_mapped(replace(mapped, node=size), path, left)
+    yield from _nodes(count, _fitting(size, jobs))
+    yield from objects_of(options.shaped(jobs))
+
+
+def _fitting(size: int, jobs: Iterable[TraceJob]) -> dict[str, str]:
+    """Return what a node of so many cards has, or of so many cpus where no pod asks for cards. Of everything else it
+    has as much as the largest pod asks for, at least: none waits for ever for what nobody has said of the nodes.
+    """
+    most = dict[str, float]()
+    for name, amount in (asked for job in jobs for _, amounts in job.pods for asked in amounts.items()):
+        most[name] = max(most.get(name, 0.0), float(amount))
+    cards = {GPU: 1, MILLI_GPU: 1000}
+    found, counted = (_of_cards(size), cards) if most.keys() & cards.keys() else (_of_cpus(size), {CPU: 1})
+    for name, amount in most.items():
+        if name in counted:
+            found[name] = str(counted[name] * size)
+        elif amount > parse_quantity(found.get(name, "0")).value():
+            found[name] = plain(amount)
+    return found
 
 
 def _of_cpus(size: int) -> dict[str, str]:

@@ -306,6 +306,25 @@ def test_a_mapping_of_ones_own_reads_times_and_delimiters(tmp_path: Path) -> Non
     assert [node["status"]["allocatable"]["nvidia.com/gpu"] for node in nodes] == ["8", "8"]
 
 
+def made(folder: Path, form: str, text: str, options: str) -> dict[str, str]:
+    (folder / "trace").write_text(text)
+    nodes = [obj for obj in read_trace(f"{form}:{folder}/trace{options}")[0] if obj["kind"] == "Node"]
+    assert all(node["status"] == nodes[0]["status"] for node in nodes)
+    found: dict[str, str] = nodes[0]["status"]["allocatable"]
+    return found
+
+
+def test_nodes_that_are_made_have_room_for_the_largest_pod(tmp_path: Path) -> None:
+    """What is counted is what `nodes=` says, cards or cpus; nothing else keeps a pod waiting for ever."""
+    with_cards = SACCT.replace("cpu=32,gres/gpu=8,mem=64G", "cpu=96,gres/gpu=8,mem=1200G")
+    found = made(tmp_path, "sacct", with_cards, ",nodes=2x8")
+    assert found == {"cpu": "48", "memory": str(600 * 2**30), "nvidia.com/gpu": "8", "pods": "110"}
+    alone = "\n".join(line for line in SACCT.splitlines() if "gres" not in line)
+    assert made(tmp_path, "sacct", alone, ",nodes=2x16") == {"cpu": "16", "memory": "64Gi", "pods": "110"}
+    parts = made(tmp_path, "pai", PAI, ",nodes=2x4")
+    assert (parts["cpu"], parts["alibabacloud.com/gpu-milli"]) == ("16", "4000")
+
+
 def test_a_mapping_may_lie_in_a_file_and_options_go_over_it(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text("arrival: submit\nduration: finish-begin\nqueue: team\n")
     found, _ = read(tmp_path, "table", TABLE, f",preset={tmp_path}/mine.yaml,queue=cards,jobs=1")
