@@ -239,7 +239,7 @@ class Evaluator:
         """
         subject = Policy.of(policy).written
         self._check(subject)
-        tasks = {each: self._task(subject, *each) for each in self._runs()}
+        tasks = self._tasks(subject)
         keys = {each: task.key for each, task in tasks.items()}
         fresh = sum(self._kept.get(key) is None for key in set(keys.values()))
         work = evaluated if self._sandbox is None else partial(sandboxed, limits=self._sandbox)
@@ -262,6 +262,13 @@ class Evaluator:
             fresh=fresh,
             kept=len(set(keys.values())) - fresh,
         )
+
+    def keys(self, policy: Policy) -> list[str]:
+        """Return the keys of all runs of a policy: by these they are kept. Raises ConfigError, InputError."""
+        return [task.key for task in self._tasks(policy.written).values()]
+
+    def _tasks(self, policy: Policy) -> dict[tuple[str, int], EvaluationTask]:
+        return {each: self._task(policy, *each) for each in self._runs()}
 
     def _runs(self) -> Iterator[tuple[str, int]]:
         return ((workload.name, seed) for workload in self.workloads for seed in self.seeds)

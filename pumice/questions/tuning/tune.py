@@ -19,6 +19,7 @@ from msgspec import Struct
 from pumice.errors import InputError, demand
 from pumice.executors import Executors, StandingExecutors
 from pumice.questions.evaluation.evaluate import Evaluation, Evaluator, Objective, objective_of
+from pumice.questions.evaluation.kept import content_key
 from pumice.questions.evaluation.policy import Policy
 from pumice.questions.tuning.spec import Dimension, SearchRange, TuneSpec, applied
 from pumice.results import Result
@@ -74,7 +75,10 @@ class SettingsSearch:
         self._held_out = make(spec.held_out, seeds=spec.seeds) if spec.held_out else None
         self._objectives = [objective_of(each) for each in spec.objectives]
         self._optuna = demand("optuna", "tune", "Searches")
-        self._before = self._whole(Policy(spec.config, name="before"))
+        before = Policy(spec.config, name="before")
+        # Values of another search say nothing here: it has all that decides them but the number of trials in its name.
+        self._name = content_key(spec.objectives, spec.expect, spec.space, self._whole.keys(before))
+        self._before = self._whole(before)
 
     def run(self, ended: Callable[[], None] = lambda: None) -> TuneResult:
         """Try what is missing of the trials, and return the result. Raises ConfigError, InputError."""
@@ -94,7 +98,7 @@ class SettingsSearch:
             storage = optuna.storages.JournalStorage(storages.JournalFileBackend(str(self._folder / "search.log")))
             study = optuna.create_study(
                 storage=storage,
-                study_name="tune",
+                study_name=self._name,
                 load_if_exists=True,
                 directions=[f"{each.direction.removesuffix('se')}ze" for each in self._objectives],
             )

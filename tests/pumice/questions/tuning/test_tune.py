@@ -65,6 +65,17 @@ def test_a_search_goes_on_and_keeps_its_word_about_held_out_workloads(file: Path
         assert yaml.safe_load(Path(result["config"]).read_text())["tiers"]
 
 
+def test_another_search_in_the_same_folder_begins_anew(file: Path) -> None:
+    """Trials of the first were judged by another measure; what has run is not run again."""
+    folder = file.parent / "found"
+    first = SettingsSearch(read_spec(written(file.parent, trials=2)), folder).run()
+    other = SettingsSearch(read_spec(written(file.parent, trials=1, objective="minimise slowdown.mean")), folder).run()
+    assert (first.trials, other.trials) == (2, 1)
+    assert all(each.values[0] >= 1 for each in other.front)  # a slowdown, and no wait
+    again = SettingsSearch(read_spec(written(file.parent, trials=3)), folder)
+    assert again.run().trials == 3
+
+
 def test_constraints_and_several_objectives(file: Path) -> None:
     impossible = [{"measure": "wait.max", "op": "<=", "value": "0s"}]
     spec = read_spec(written(file.parent, expect=impossible, objective=["minimise wait.mean", "maximise util.cpu"]))
