@@ -43,10 +43,6 @@ AT_ONCE: Final = 100
 """Connections that are cut in one look: the ends of thousands would delay others."""
 TIDY_S: Final = 60.0
 """Between two collections of what floods have left."""
-AGAIN_S: Final = 15.0
-"""After each comes another one, for what the last connections of a flood leave: a few bytes keep a megabyte of Python's
-heap.
-"""
 EVERY_S: Final = 0.1
 """Between two looks for slow ones while others wait."""
 
@@ -124,7 +120,6 @@ class ByteBudget:
         self._shares: set[Share] = set()
         self._crowded = False
         self._tidied = -inf
-        self._again = inf
         self._waiters: deque[RoomWaiter] = deque()
 
     # --- the count
@@ -215,14 +210,9 @@ class ByteBudget:
         The objects of a connection refer to each other. Most have grown old in a flood, and Python's collector visits
         old objects only after hours. It stops everything for some tenths of a second, so this is rare.
         """
-        if self.held > self.limit // RESERVE:
+        if not self._crowded or self.held > self.limit // RESERVE or now - self._tidied < TIDY_S:
             return False
-        if self._crowded and now - self._tidied >= TIDY_S:
-            self._crowded, self._tidied, self._again = False, now, now + AGAIN_S
-        elif now >= self._again:
-            self._again = inf
-        else:
-            return False
+        self._crowded, self._tidied = False, now
         gc.collect()
         return True
 
