@@ -125,7 +125,7 @@ async def held(
     """Return what was held between two moments; None: from the beginning, to the end. Raises DamagedError."""
     begun = await beginning(journal)
     amounts = HeldAmounts(by, begun.at if begin is None else begin, inf if end is None else end)
-    last = await begun.through(journal, Lives((amounts,)))
+    last = await begun.through(journal, Lives((amounts,)), until=amounts.end)
     amounts.end = min(amounts.end, last)  # what will be held later is not known
     amounts.to(last)
     rows = [_row(name, of, prices) for name, of in sorted(amounts.held.items())]

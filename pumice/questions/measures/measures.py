@@ -474,9 +474,11 @@ class Beginning:
         """Return the objects that exist already, as if they came then."""
         return () if self.state is None else there_at(self.state)
 
-    async def through(self, journal: Journal, lives: Lives, each: Callable[[Stored], None] | None = None) -> float:
-        """Show lives the existing objects and every record from here on, and return the moment of the last one. `each`
-        gets the records instead, in their order. Raises DamagedError.
+    async def through(
+        self, journal: Journal, lives: Lives, each: Callable[[Stored], None] | None = None, until: float = inf
+    ) -> float:
+        """Show lives the existing objects and every record from here on, at least to the moment `until`, and return the
+        moment of the last one. `each` gets the records instead, in their order. Raises DamagedError.
         """
         for mutation in self.there():
             lives.note(mutation, self.at)
@@ -486,6 +488,8 @@ class Beginning:
             for stored in batch:
                 follow(stored)
             after, ended = batch[-1].sequence, max(ended, batch[-1].at)
+            if ended > until:
+                break  # times in a journal rise
         return ended
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 import anyio
@@ -12,10 +13,11 @@ from hypothesis import strategies as st
 from pumice.config.errors import ConfigError
 from pumice.core.messages.events import Mutation
 from pumice.core.objects.metadata import Object
+from pumice.questions.measures import measures
 from pumice.questions.measures.held import HeldGroup, HeldResult, Prices, held, read_prices
 from pumice.storage import codec
 from pumice.storage.checkpoint import CheckpointState
-from pumice.storage.journal import API, Record
+from pumice.storage.journal import API, Record, Stored
 from pumice.storage.memory import MemoryJournal
 from pumice.storage.retention import Rotation
 from pumice.storage.sqlite import SqliteJournal, open_history
@@ -98,6 +100,24 @@ def test_without_moments_all_of_the_journal_counts() -> None:
     assert (found.begin, found.end) == (BEGAN, BEGAN + END)
     assert found.rows[0].held_s["cpu"] == 2 * 15 + 1 * 20
     assert found.rows[0].cost is None
+
+
+@pytest.mark.parametrize("end", [10, 20, 30, END])
+def test_records_after_the_last_moment_are_not_read(end: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    pods = [("red", "ann", 1 + number % 3, 1 + number, 21 + number) for number in range(19)]
+    expected = asked(pods, HeldGroup.USER, 3, end, None)
+    read: list[float] = []
+
+    class Noting(MemoryJournal):
+        async def read(self, after: int = 0, kinds: Collection[str] | None = None, limit: int = 10_000) -> list[Stored]:
+            found = list(await super().read(after, kinds, limit))
+            read.extend(each.at for each in found)
+            return found
+
+    monkeypatch.setattr(measures, "BATCH", 3)
+    monkeypatch.setattr(f"{__name__}.MemoryJournal", Noting)
+    assert asked(pods, HeldGroup.USER, 3, end, None) == expected
+    assert end == END or BEGAN + end < max(read) <= BEGAN + end + 4
 
 
 @pytest.mark.anyio
