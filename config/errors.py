@@ -26,7 +26,7 @@ program is a value, not one of these: errors cross a border (file, request, proc
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pumice.config.moved import moved
 
@@ -35,7 +35,17 @@ if TYPE_CHECKING:
 
 
 class PumiceError(Exception):
-    """Root of every error that Pumice raises on purpose."""
+    """Root of every error that Pumice raises on purpose. Each can be pickled: a worker's is raised in its caller."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Many take other arguments than the text that an exception keeps, with which pickle would call them again.
+        return _made_again, (type(self), self.args, self.__dict__)
+
+
+def _made_again(kind: type[PumiceError], said: tuple[object, ...], state: dict[str, object]) -> PumiceError:
+    error = kind.__new__(kind, *said)
+    error.__dict__.update(state)
+    return error
 
 
 class ConfigError(PumiceError):

@@ -40,7 +40,7 @@ def tune(
     spec, place = read_spec(file), folder or file.with_suffix(".tune")
     demand_folder(place, "--results")
     pool = None if workers == 1 and dask is None else executors(workers, dask)
-    search = SettingsSearch(spec, place, pool, seed)
+    search = SettingsSearch(spec, place, pool, seed, str(plugins_dir or ""))
     with terminal.progress("trials", spec.trials) as advance:
         result = search.run(lambda: advance(1))
 

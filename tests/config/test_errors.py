@@ -1,5 +1,6 @@
 """The root of the error tree."""
 
+import pickle
 from typing import Any
 
 from pumice.config.errors import (
@@ -29,6 +30,16 @@ def test_a_place_has_as_many_parts_as_are_known() -> None:
     assert str(ConfigError("wrong", source="f")) == "f: wrong"
     assert str(ConfigError("wrong", source="f", line=3, path="a.b")) == "f:3: a.b: wrong"
     assert str(ConfigError("wrong", line=3, path="a")) == "a: wrong"
+
+
+def test_an_error_is_the_same_in_the_caller_of_a_worker() -> None:
+    for error in (
+        UnknownNameError("plugin", "gan", ["gang"], source="s.conf", line=3, path="tiers[0]"),
+        InternalError("node twice", ("bound", "bound again")),
+        RequestError("not so"),
+    ):
+        again = pickle.loads(pickle.dumps(error))
+        assert (type(again), str(again), again.args, vars(again)) == (type(error), str(error), error.args, vars(error))
 
 
 def test_a_bug_tells_its_story() -> None:

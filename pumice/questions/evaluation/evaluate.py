@@ -22,6 +22,7 @@ from pumice.core.configuration import parse_scheduler_config
 from pumice.core.objects.metadata import Object, is_mapping
 from pumice.errors import InputError
 from pumice.executors import Executors, StandingExecutors, in_threads, lending, local
+from pumice.plugins.loader import identities
 from pumice.questions.evaluation.kept import KeptResults, run_missing
 from pumice.questions.evaluation.policy import Policy, installed
 from pumice.questions.evaluation.sandbox import Sandbox, sandboxed
@@ -194,7 +195,7 @@ class Evaluator:
     `keep`: a folder where figures are kept by content. `executors`: an executor of the standard library, which stays
     open, one as `pumice.executors.dask(address)` gives it, or a function that makes one; None: in this process. With a
     `sandbox` each run has a process of its own, and `workers` run at a time. Processes stay for the next policy, until
-    `close`.
+    `close`. `plugins_dir`: the folder of the plugins that this process has installed, for the others.
     """
 
     def __init__(
@@ -208,6 +209,7 @@ class Evaluator:
         workers: int = 1,
         executors: Executors | AbstractContextManager[Executor] | None = None,
         sandbox: Sandbox | None = None,
+        plugins_dir: str = "",
     ) -> None:
         said = (objective,) if isinstance(objective, str) else tuple(objective)
         self.objectives = tuple(map(objective_of, said))
@@ -218,7 +220,7 @@ class Evaluator:
         self._measures = {text: demand_measure(text) for text in measures}
         self._wanted = wanted_by([*self._measures.values()])
         self._kept = KeptResults(None if keep is None else Path(keep), EvaluatedFigures)
-        self._sandbox = sandbox
+        self._sandbox, self._plugins_dir = sandbox, plugins_dir
         several = in_threads if sandbox is not None else local
         made: Executors | None = partial(several, workers) if workers > 1 else None
         if executors is not None:
@@ -286,7 +288,14 @@ class Evaluator:
         run = self._drawn.get((name, seed))
         if run is None:
             run = self._drawn[name, seed] = workload.task(seed, "", "", self._wanted)
-        told = replace(run, config=policy.text, source=policy.name or "policy")
+        own = () if self._sandbox is not None else tuple(identities().items())
+        told = replace(
+            run,
+            config=policy.text,
+            source=policy.name or "policy",
+            plugins=own,
+            plugins_dir=self._plugins_dir if own else "",
+        )
         return EvaluationTask(told, tuple(self._measures), policy.modules, workload.placement)
 
     def _result(self, runs: Sequence[EvaluatedFigures]) -> WorkloadResult:

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Final
 
 from msgspec import Struct, field
@@ -26,6 +27,7 @@ from pumice.core.objects.pod_template import PodTemplate
 from pumice.core.session.carry import Carry, CycleClock, SessionOptions
 from pumice.core.state.view import View
 from pumice.core.state.volumes import volume_rules
+from pumice.plugins.loader import identities, install_plugins
 from pumice.questions.evaluation.kept import content_key
 from pumice.questions.evaluation.policy import installed
 from pumice.questions.gate.expectations import expectation_of
@@ -67,6 +69,8 @@ class EvaluatedFigures(Struct, frozen=True):
 def evaluated(task: EvaluationTask) -> EvaluatedFigures:
     """Return the figures of a task. Raises ConfigError, InputError."""
     began = time.process_time()
+    if dict(task.run.plugins) != identities():  # in a worker: those that the caller has installed
+        install_plugins(Path(task.run.plugins_dir) if task.run.plugins_dir else None)
     with rarely(), installed(task.modules):
         record = place(task.run) if task.placement else run(task.run)
     measures = [expectation_of("", text, "==", 0) for text in task.measures]

@@ -63,12 +63,19 @@ class TuneResult(Result, kw_only=True, tag="tune/1"):
 class SettingsSearch:
     """One search, in a folder. `executors` None: in this process."""
 
-    def __init__(self, spec: TuneSpec, folder: Path, executors: Executors | None = None, seed: int = 0) -> None:
+    def __init__(
+        self, spec: TuneSpec, folder: Path, executors: Executors | None = None, seed: int = 0, plugins_dir: str = ""
+    ) -> None:
         self._spec, self._folder, self._seed = spec, folder, seed
         folder.mkdir(parents=True, exist_ok=True)
         shared = None if executors is None else StandingExecutors(executors)
         make = partial(
-            Evaluator, objective=spec.objectives, expect=spec.expect, keep=folder / "results", executors=shared
+            Evaluator,
+            objective=spec.objectives,
+            expect=spec.expect,
+            keep=folder / "results",
+            executors=shared,
+            plugins_dir=plugins_dir,
         )
         self._by_seed = [make(spec.workloads, seeds=[seed]) for seed in range(spec.seeds)]
         self._whole = make(spec.workloads, seeds=spec.seeds)

@@ -92,6 +92,33 @@ def test_placements_are_searched_without_time(file: Path) -> None:
     assert 0 < found.before.score <= 1
 
 
+PREFERS = """\
+class Refuses:
+    name = "refuses"
+    def __init__(self, arguments): pass
+    def on_session_open(self, session): session.points.predicate.add(self.name, lambda task, node: {said})
+    def on_session_close(self, session): pass
+PLUGINS = {{"refuses": Refuses}}
+"""
+
+
+@pytest.mark.slow
+def test_workers_have_the_plugins_of_the_folder(file: Path) -> None:
+    """And what an earlier version of a plugin gave is not taken for what it gives now."""
+    plugins = file.parent / "plugins"
+    plugins.mkdir()
+    (file.parent / "s.conf").write_text(CONFIG.replace("{name: gang}", "{name: gang}, {name: refuses}"))
+    space = {"arguments.binpack.binpack.weight": [1, 2]}
+    for placement in (False, True):
+        spec = written(file.parent, space=space, trials=1, placement=placement, objective="maximise started")
+        started = list[float]()
+        for said in ("None", "'never'"):
+            (plugins / "mine.py").write_text(PREFERS.format(said=said))
+            found = pumice("tune", spec, "--workers", 2, "--plugins-dir", plugins)
+            started.append(found.json["before"]["figures"]["started"]["mean"])
+        assert started[0] > started[1] == 0
+
+
 # --- The space
 
 
