@@ -12,6 +12,8 @@ from pumice.core.life.pod_group import OUTSIDE
 from pumice.core.objects.metadata import section
 from pumice.core.session.heap import PriorityQueue
 from pumice.core.session.trail.records import Ending
+from pumice.core.state.derived import memory
+from pumice.core.state.sources import NOTHING as NO_PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -120,19 +122,42 @@ def _refuse(session: Session, rows: JobRows) -> None:
     """
     if session.options.wordless or not len(rows):
         return
-    columns = session.snapshot.jobs
-    marks = np.concatenate((columns.queue.take(rows)[None], columns.minimum.take(rows, axis=1)))
-    order = np.lexsort(marks)  # stable: the first of each sort is the one whose turn comes first
-    sorted_marks = marks.take(order, axis=1)
-    begins: list[int] = (np.logical_or.reduce(sorted_marks[:, 1:] != sorted_marks[:, :-1]).nonzero()[0] + 1).tolist()
-    alike = rows.take(order)
-    for begin, end in pairwise([0, *begins, len(rows)]):
-        same = alike[begin:end]
+    for same in _alike(session, rows):
         job = session.jobs.handle(int(same[0]))
         plugin = session.points.job_enqueueable.rejecter(job)
         if plugin is None:
             raise AssertionError(f"{job.key} is rejected in columns only")
         session.fit.admission.reject(same, plugin)
+
+
+def _alike(session: Session, rows: JobRows) -> list[JobRows]:
+    """Return these jobs by sort, of equal queue and minimum; each sort in the order of turns."""
+    columns, last = session.snapshot.jobs, _last_sorts(session)
+    marks = np.concatenate((columns.queue.take(rows)[None], columns.minimum.take(rows, axis=1)))
+    made_of = rows.tobytes(), marks.tobytes()
+    if last.made_of != made_of:
+        order = np.lexsort(marks)  # stable: the first of each sort is the one whose turn comes first
+        marks = marks.take(order, axis=1)
+        begins: list[int] = (np.logical_or.reduce(marks[:, 1:] != marks[:, :-1]).nonzero()[0] + 1).tolist()
+        in_order = rows.take(order)
+        last.sorts = [in_order[begin:end] for begin, end in pairwise([0, *begins, len(rows)])]
+        last.made_of = made_of
+    return last.sorts
+
+
+class LastSorts:
+    """The sorts of the jobs that were last rejected: on a full cluster the same jobs wait in every cycle."""
+
+    __slots__ = ("made_of", "sorts")
+
+    def __init__(self) -> None:
+        self.made_of: tuple[bytes, bytes] | None = None
+        self.sorts: list[JobRows] = []
+
+
+@memory(NO_PARTS)
+def _last_sorts(_nothing: None) -> LastSorts:
+    return LastSorts()
 
 
 def _one_by_one(session: Session, rows: JobRows) -> None:

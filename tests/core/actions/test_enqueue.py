@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pumice.core.cycle import run_action
+from pumice.core.cycle import Carry, CycleClock, close_session, open_session, run_action
 from pumice.core.life.pod_group import LABELS
 from pumice.core.objects.metadata import Object
 from pumice.core.objects.queue import Queue
@@ -16,7 +16,8 @@ from pumice.core.session.points.votes import Vote
 from pumice.core.session.session import Session
 from pumice.core.session.trail.trail import NULL_TRAIL, NullTrail, Trail
 from pumice.core.state.jobs import Job
-from tests.core.plugins.world import configuration, open_world
+from pumice.core.state.view import View
+from tests.core.plugins.world import configuration, open_world, view_of
 from tests.kit import node, pod_group, queue
 
 MINIMUM = {"cpu": "2"}
@@ -184,3 +185,27 @@ def test_enqueue_in_columns_and_one_by_one_agree(wishes: list[tuple[int, int, st
 def minimum(cpu: int, gi: int) -> Object | None:
     found = {name: text for name, amount, text in (("cpu", cpu, f"{cpu}"), ("memory", gi, f"{gi}Gi")) if amount}
     return found or None
+
+
+TOO_MUCH = {"cpu": "30", "memory": "1Gi"}, {"cpu": "1", "memory": "99Gi"}, {"cpu": "30", "memory": "99Gi"}
+REFUSED = st.lists(st.tuples(st.integers(0, 3), st.sampled_from("qp"), st.sampled_from(TOO_MUCH)), max_size=12)
+
+
+@settings(deadline=None, max_examples=30)
+@given(REFUSED)
+def test_reasons_are_those_of_a_first_session_whatever_changed(wishes: list[tuple[int, str, dict[str, str]]]) -> None:
+    """From session to session of one view it is kept which jobs ask for the same."""
+    config = configuration(["priority", "drf", "overcommit", "proportion"])
+
+    def told(view: View) -> list[tuple[str, str]]:
+        session = open_session(view.snapshot(kept=True, checks=True), config, CycleClock(1, 0.0), Carry())
+        run_action(session, "enqueue")
+        return [(event.name, event.message) for event in close_session(session).events]
+
+    there = [node("n", cpu="20", memory="64Gi"), queue("q", capability={"memory": "512Mi"}), queue("p")]
+    view, jobs = view_of(*there), dict[int, Object]()
+    for number, where, minimum in wishes:
+        jobs[number] = pod_group(f"j{number}", queue=where, min_resources=minimum)
+        view.apply("ADDED", jobs[number])
+        assert told(view) == told(view) == told(view_of(*there, *jobs.values()))
+        assert len(told(view)) == len(jobs)
