@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 ENCODED: Final = 4096
 """Number of encoded changes that are remembered."""
+ENCODED_BYTES: Final = 16 << 20
 _REVISION: Final = attrgetter("revision")
 
 
@@ -54,10 +55,12 @@ class Pulls:
         self._gathers = gathers
         self._held: dict[str, HeldPull] = {}
         self._encoded: dict[int, bytes] = {}
+        self._bytes = 0
 
     def encoded(self, changes: Sequence[Mutation], payloads: Sequence[bytes]) -> None:
         """Take the encoded form of changes before they are published; the bytes are the journal's."""
         self._encoded.update(zip(map(_REVISION, changes), payloads, strict=True))
+        self._bytes += sum(map(len, payloads))
         self._forget_older()
 
     def take(self, slot: Received[Pull, ApiReply]) -> None:
@@ -110,6 +113,10 @@ class Pulls:
 
     def _forget_older(self) -> None:
         encoded = self._encoded
-        if len(encoded) > ENCODED:
-            for old in list(encoded)[: len(encoded) - ENCODED // 2]:
-                del encoded[old]
+        if len(encoded) <= ENCODED and self._bytes <= ENCODED_BYTES:
+            return
+        for old in list(encoded):
+            if len(encoded) <= ENCODED // 2 and self._bytes <= ENCODED_BYTES // 2:
+                return
+            self._bytes -= len(encoded.pop(old))
+        self._bytes = 0

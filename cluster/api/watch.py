@@ -60,6 +60,8 @@ _SCAN: Final = 8192
 """Entries looked at in one call at most, so that a watcher of a rare kind cannot hold the loop for long."""
 
 _REVISION: Final = attrgetter("revision")
+_BYTES: Final = 128 << 20
+"""Bytes of the objects in a log, at most: an object that is written again and again may have 1.5 MB each time."""
 
 
 class Events(Struct, frozen=True):
@@ -90,10 +92,13 @@ class ChangeLog(Protocol):
 
 
 class RevisionLog:
-    """Changes by rising revision. Readers see only published ones, which are durable."""
+    """Changes by rising revision, at most so many, and of so many bytes. Readers see only published ones, which are
+    durable.
+    """
 
-    def __init__(self, capacity: int = 32_768, revision: int = 0) -> None:
+    def __init__(self, capacity: int = 32_768, revision: int = 0, most_bytes: int = _BYTES) -> None:
         self._capacity = capacity
+        self._most_bytes, self._bytes = most_bytes, 0
         # the list grows by a quarter before its beginning is cut off: one cut serves so many appends
         self._spare = capacity // 4 + 1
         self._room = capacity + self._spare
@@ -126,17 +131,31 @@ class RevisionLog:
         self._entries.append(event)
         self._concerned.append(concerned)
         self._room -= 1
+        self._bytes += len(event.blob)
         if self._room < 0:  # in bulk, so that an append costs the same whatever the capacity
             self._drop(len(self._entries) - self._capacity)
-            self._room = self._spare
+        elif self._bytes > self._most_bytes:
+            self._drop(self._too_large())
+
+    def _too_large(self) -> int:
+        """Return how many of the oldest have to go until a quarter of the bytes is free; the newest stays."""
+        left, cut = self._bytes, 0
+        while left > self._most_bytes * 3 // 4 and cut < len(self._entries) - 1:
+            left -= len(self._entries[cut].blob)
+            cut += 1
+        return cut
 
     def _drop(self, cut: int) -> None:
+        if not cut:
+            return
         for event, concerned in zip(self._entries[:cut], self._concerned[:cut], strict=True):
             for topic in concerned:
                 # by topic: a watcher whose kinds lost nothing need not list again
                 self._last_dropped[topic] = event.revision
         self._dropped_to = self._entries[cut - 1].revision
+        self._bytes -= sum([len(event.blob) for event in self._entries[:cut]])
         del self._entries[:cut], self._concerned[:cut]
+        self._room = self._capacity + self._spare - len(self._entries)
         self._shown = max(self._shown - cut, 0)
 
     def publish(self, revision: int) -> set[str]:
@@ -155,7 +174,7 @@ class RevisionLog:
         """Drop every entry, as if all up to `revision` had been compacted."""
         self._entries.clear()
         self._concerned.clear()
-        self._shown = 0
+        self._shown = self._bytes = 0
         self._last_dropped.clear()
         self._room = self._capacity + self._spare
         self._dropped_to = self._forgotten_to = revision

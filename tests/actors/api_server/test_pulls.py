@@ -44,6 +44,22 @@ def test_what_the_journal_got_is_what_is_pulled(monkeypatch: pytest.MonkeyPatch)
     assert again == [*changes[:4], *changes[6:]], "the older were gone"
 
 
+def test_encoded_changes_are_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pulls, "ENCODED_BYTES", 500)
+    log = RevisionLog()
+    asked = Pulls("api-server", log)
+    held: list[int] = []
+    for revision in range(1, 40):
+        change = Mutation(revision, "MODIFIED", "ConfigMap", "default", "large", bytes(10 * revision))
+        payload = codec.encode(change)
+        log.append(change, frozenset({"ConfigMap"}))
+        asked.encoded([change], [payload])
+        held.append(sum(map(len, vars(asked)["_encoded"].values())))
+    assert max(held) <= 500
+    log.publish(39)
+    assert [codec.decode(bytes(frame), Mutation).revision for frame in pulled(asked, 30).events] == [*range(31, 40)]
+
+
 def test_an_answer_holds_what_came_until_it_was_taken() -> None:
     log = RevisionLog()
     asked = Pulls("api-server", log, gathers=True)

@@ -102,6 +102,19 @@ def test_the_log_is_bounded() -> None:
     assert len(log.read(log.oldest, limit=10**6).events) == 5000 - log.oldest
 
 
+@given(st.lists(st.integers(0, 60), min_size=1, max_size=80))
+def test_the_log_is_bounded_in_bytes_and_says_what_is_gone(sizes: list[int]) -> None:
+    log = RevisionLog(1_000, most_bytes=100)
+    for revision, size in enumerate(sizes, start=1):
+        log.append(Mutation(revision, "ADDED", "Pod", "default", "p", bytes(size)), frozenset({"Pod"}))
+        log.publish(revision)
+        kept = [event.revision for event in log.read(log.oldest).events]
+        assert kept == [*range(log.oldest + 1, revision + 1)]
+        assert sum(sizes[number - 1] for number in kept) <= 100
+        assert revision in kept
+        assert not log.oldest or log.read(log.oldest - 1, ("Pod",)).gone
+
+
 def test_a_long_scan_is_cut() -> None:
     log = RevisionLog(50_000)
     for revision in range(1, 30_001):
