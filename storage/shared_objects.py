@@ -19,15 +19,18 @@ if TYPE_CHECKING:
 
 SHARED: Final = 4096
 """Limit of cached decoded objects, and of cached changes."""
+SHARED_BYTES: Final = 8 << 20
+"""Limit of the bytes that cached objects were decoded from: decoded, they are about ten times as large."""
 
 _REVISION: Final = attrgetter("revision")
 _mutation = codec.decoder(Mutation)
 
 
 class _ByBytes(dict[bytes, Any]):
-    """Decoded objects by their bytes. `bounded`: the older ones make room for new ones."""
+    """Decoded objects by their bytes. `bounded`: the older ones make room for new ones. `size`: of all the bytes."""
 
     bounded = True
+    size = 0
 
     def __missing__(self, data: bytes) -> Any:
         obj = codec.unpack(data)
@@ -35,12 +38,25 @@ class _ByBytes(dict[bytes, Any]):
         return obj
 
     def keep(self, data: bytes, obj: object) -> None:
-        if self.bounded and len(self) >= SHARED and data not in self:
-            _drop_older(self)
-        self.setdefault(data, obj)
+        if data not in self:
+            if self.bounded:
+                self.make_room(len(data))
+            self[data] = obj
+            self.size += len(data)
+
+    def make_room(self, more: int = 0) -> None:
+        """Drop the older half if one object of `more` bytes would be too much; the oldest first."""
+        if len(self) < SHARED and self.size + more <= SHARED_BYTES:
+            return
+        for old in list(self):
+            if len(self) <= SHARED // 2 and self.size + more <= SHARED_BYTES // 2:
+                return
+            self.forget(old)
 
     def forget(self, data: bytes) -> None:
-        self.pop(data, None)
+        if data in self:
+            del self[data]
+            self.size -= len(data)
 
 
 class SharedObjects:
@@ -69,8 +85,7 @@ class SharedObjects:
             yield
         finally:
             self._objects.bounded = True
-            if len(self._objects) > SHARED:
-                _drop_older(self._objects)
+            self._objects.make_room()
 
     def keep_changes(self, changes: Sequence[Mutation]) -> None:
         """Keep decoded `changes` for their revisions."""

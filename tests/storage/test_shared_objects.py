@@ -35,6 +35,21 @@ def test_so_many_are_shared_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shared.unpack(blobs[0]) is not first[0]
 
 
+def test_of_large_objects_fewer_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_objects, "SHARED_BYTES", 1_000)
+    shared = SharedObjects()
+    blobs = [codec.pack({"name": str(number), "text": "x" * 300}) for number in range(6)]
+    for number, blob in enumerate(blobs):
+        obj = shared.unpack(blob)
+        assert shared.unpack(blob) is obj
+        kept = shared.unpack.__self__  # type: ignore[attr-defined]
+        assert sum(map(len, kept)) == kept.size <= 1_000
+        assert list(kept)[-1] == blobs[number]
+    shared.forget(blobs[5])
+    shared.forget(blobs[5])
+    assert sum(map(len, kept)) == kept.size
+
+
 def test_within_the_block_all_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_objects, "SHARED", 4)
     shared = SharedObjects()
