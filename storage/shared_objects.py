@@ -21,6 +21,8 @@ SHARED: Final = 4096
 """Limit of cached decoded objects, and of cached changes."""
 SHARED_BYTES: Final = 8 << 20
 """Limit of the bytes that cached objects were decoded from: decoded, they are about ten times as large."""
+CHANGED_BYTES: Final = 32 << 20
+"""Limit of the bytes of the objects in cached changes."""
 
 _REVISION: Final = attrgetter("revision")
 _mutation = codec.decoder(Mutation)
@@ -65,6 +67,7 @@ class SharedObjects:
     def __init__(self) -> None:
         self._objects = _ByBytes()
         self._changes: dict[int, Mutation] = {}
+        self._bytes = 0  # of the objects in these changes
         self.unpack: Callable[[bytes], Any] = self._objects.__getitem__
         """`codec.unpack`, once for all who read the same bytes at about the same time. Raises CodecError."""
         self.keep: Callable[[bytes, Any], None] = self._objects.keep
@@ -89,10 +92,8 @@ class SharedObjects:
 
     def keep_changes(self, changes: Sequence[Mutation]) -> None:
         """Keep decoded `changes` for their revisions."""
-        known = self._changes
-        known.update(zip(map(_REVISION, changes), changes, strict=True))
-        if len(known) > SHARED:
-            _drop_older(known)
+        self._changes.update(zip(map(_REVISION, changes), changes, strict=True))
+        self._kept(changes)
 
     def changes(self, revisions: Sequence[int], frames: Sequence[Any]) -> list[Mutation]:
         """Return the changes of these revisions, which one api gives out once each. `frames`: each encoded, as bytes or
@@ -103,14 +104,24 @@ class SharedObjects:
         known = self._changes
         found = list(map(known.get, revisions))
         if None in found:
+            fresh: list[Mutation] = []
             for place, change in enumerate(found):
                 if change is None:
-                    found[place] = known[revisions[place]] = _mutation(frames[place])
-            if len(known) > SHARED:
-                _drop_older(known)
+                    fresh.append(_mutation(frames[place]))
+                    found[place] = known[revisions[place]] = fresh[-1]
+            self._kept(fresh)
         return cast("list[Mutation]", found)
 
-
-def _drop_older(known: dict[Any, Any]) -> None:
-    for old in list(known)[: len(known) - SHARED // 2]:
-        known.pop(old, None)
+    def _kept(self, changes: Sequence[Mutation]) -> None:
+        """Drop the older half once there are too many changes, or too large ones."""
+        known = self._changes
+        self._bytes += sum([len(change.blob) for change in changes])
+        if len(known) <= SHARED and self._bytes <= CHANGED_BYTES:
+            return
+        sizes = {revision: len(change.blob) for revision, change in known.items()}
+        self._bytes = sum(sizes.values())
+        for old, size in sizes.items():
+            if len(known) <= SHARED // 2 and self._bytes <= CHANGED_BYTES // 2:
+                return
+            del known[old]
+            self._bytes -= size

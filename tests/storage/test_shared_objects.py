@@ -61,6 +61,18 @@ def test_within_the_block_all_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shared.unpack(blobs[0]) is not first[0]
 
 
+def test_of_large_changes_fewer_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_objects, "CHANGED_BYTES", 1_000)
+    shared = SharedObjects()
+    large = [Mutation(number, "MODIFIED", "Pod", "default", "p", bytes(300)) for number in range(1, 9)]
+    for each in large:
+        shared.keep_changes([each])
+    told = shared.changes(range(1, 9), [codec.encode(each) for each in large])
+    assert told == large
+    assert [one is each for one, each in zip(told, large, strict=True)] == [False] * 6 + [True] * 2
+    assert sum(len(each.blob) for each in vars(shared)["_changes"].values()) <= 1_000
+
+
 def change(revision: int) -> Mutation:
     return Mutation(revision, "ADDED", "Pod", "default", f"p{revision}", b"x")
 
