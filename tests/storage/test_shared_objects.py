@@ -38,11 +38,11 @@ def test_so_many_are_shared_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_of_large_objects_fewer_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_objects, "SHARED_BYTES", 1_000)
     shared = SharedObjects()
+    kept = vars(shared)["_objects"]
     blobs = [codec.pack({"name": str(number), "text": "x" * 300}) for number in range(6)]
     for number, blob in enumerate(blobs):
         obj = shared.unpack(blob)
         assert shared.unpack(blob) is obj
-        kept = shared.unpack.__self__  # type: ignore[attr-defined]
         assert sum(map(len, kept)) == kept.size <= 1_000
         assert list(kept)[-1] == blobs[number]
     shared.forget(blobs[5])
