@@ -54,7 +54,7 @@ IS_READY: Final = tuple(s in READY_STATUSES for s in TaskStatus)
 def total_of(counts: npt.NDArray[np.int32], statuses: tuple[TaskStatus, ...]) -> npt.NDArray[np.int32]:
     """Return how many tasks of these statuses each job has; `counts` [status, job]."""
     first, *others = statuses
-    total = counts[first]
+    total: npt.NDArray[np.int32] = counts[first]
     for status in others:  # whole numbers: no order of summation to keep
         total = total + counts[status]
     return total

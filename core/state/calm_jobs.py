@@ -43,7 +43,7 @@ def calm(
     """
     completed, scheduled = total_of(counts, COMPLETED_STATUSES), total_of(counts, SCHEDULED_STATUSES)
     found = finding(counts[RUNNING], scheduled, completed, least, NO_JOB)
-    is_calm = (AFTER_FINDING[phase, found] == phase) & (total_of(counts, WAITING) == 0)
+    is_calm: BoolArray = (AFTER_FINDING[phase, found] == phase) & (total_of(counts, WAITING) == 0)
     for now, said in zip((phase, counts[RUNNING], counts[SUCCEEDED], counts[FAILED]), told, strict=True):
         is_calm &= now == said
     is_calm &= says_ready | (np.add.reduce(counts) == 0)

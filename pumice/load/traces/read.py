@@ -188,8 +188,8 @@ def _fitting(size: int, jobs: Iterable[TraceJob]) -> dict[str, str]:
     has as much as the largest pod asks for, at least: none waits for ever for what nobody has said of the nodes.
     """
     most = dict[str, float]()
-    for name, amount in (asked for job in jobs for _, amounts in job.pods for asked in amounts.items()):
-        most[name] = max(most.get(name, 0.0), float(amount))
+    for name, text in (asked for job in jobs for _, amounts in job.pods for asked in amounts.items()):
+        most[name] = max(most.get(name, 0.0), float(text))
     cards = {GPU: 1, MILLI_GPU: 1000}
     found, counted = (_of_cards(size), cards) if most.keys() & cards.keys() else (_of_cpus(size), {CPU: 1})
     for name, amount in most.items():

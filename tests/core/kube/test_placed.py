@@ -112,10 +112,10 @@ def test_changed_nodes_are_known_until_too_many_have_changed(monkeypatch: pytest
     for count in range(20):
         view.apply("ADDED", pod(f"p{count}", node=f"n{count % 2}"))
         residents = view.snapshot().residents
-        assert residents.since(numbers[-1]) == {f"n{count % 2}"}
+        assert residents.since(numbers[-1]) == frozenset({f"n{count % 2}"})
         assert residents.since(residents.number) == frozenset()
         assert residents.since(residents.number + 1) is None
         if count > 3:
-            assert residents.since(numbers[-3]) == {"n0", "n1"}
+            assert residents.since(numbers[-3]) == frozenset({"n0", "n1"})
         numbers.append(residents.number)
     assert residents.since(numbers[0]) is None
