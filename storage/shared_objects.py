@@ -7,8 +7,7 @@ Its objects are shared by all readers and must not be changed.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from pumice.core.messages.events import Mutation
 from pumice.storage import codec
@@ -24,41 +23,62 @@ SHARED_BYTES: Final = 8 << 20
 CHANGED_BYTES: Final = 32 << 20
 """Limit of the bytes of the objects in cached changes."""
 
-_REVISION: Final = attrgetter("revision")
+K = TypeVar("K")
+V = TypeVar("V")
 _mutation = codec.decoder(Mutation)
 
 
-class _ByBytes(dict[bytes, Any]):
-    """Decoded objects by their bytes. `bounded`: the older ones make room for new ones. `size`: of all the bytes."""
+class BoundedTable(dict[K, V]):
+    """At most `most` entries, and `most_bytes` bytes by `size_of`, while it is `bounded`. Entries come by `keep` and
+    `put`, and go by `forget`. `size`: bytes of all.
+    """
 
     bounded = True
-    size = 0
+
+    def __init__(self, most: int, most_bytes: int, size_of: Callable[[K, V], int]) -> None:
+        super().__init__()
+        self._most, self._most_bytes, self._size_of = most, most_bytes, size_of
+        self.size = 0
+
+    def keep(self, key: K, value: V) -> None:
+        """Keep a value, unless there is one under its key."""
+        if key not in self:
+            size = self._size_of(key, value)
+            if self.bounded:
+                self.make_room(size)
+            self[key] = value
+            self.size += size
+
+    def put(self, key: K, value: V) -> None:
+        """Keep a value in place of the one under its key."""
+        self.forget(key)
+        self.keep(key, value)
+
+    def make_room(self, more: int = 0) -> None:
+        """Drop the older half where another entry, of `more` bytes, would be too much."""
+        if len(self) < self._most and self.size + more <= self._most_bytes:
+            return
+        for old in list(self):
+            if len(self) <= self._most // 2 and self.size + more <= self._most_bytes // 2:
+                return
+            self.forget(old)
+
+    def forget(self, key: K) -> None:
+        """Drop an entry, if it is there."""
+        if key in self:
+            self.size -= self._size_of(key, self.pop(key))
+
+
+class _ByBytes(BoundedTable[bytes, Any]):
+    """Decoded objects by their bytes."""
+
+    def __init__(self) -> None:
+        super().__init__(SHARED, SHARED_BYTES, lambda data, obj: len(data))
 
     def __missing__(self, data: bytes) -> Any:
         obj = codec.unpack(data)
         self.keep(data, obj)
         return obj
-
-    def keep(self, data: bytes, obj: object) -> None:
-        if data not in self:
-            if self.bounded:
-                self.make_room(len(data))
-            self[data] = obj
-            self.size += len(data)
-
-    def make_room(self, more: int = 0) -> None:
-        """Drop the older half if one object of `more` bytes would be too much; the oldest first."""
-        if len(self) < SHARED and self.size + more <= SHARED_BYTES:
-            return
-        for old in list(self):
-            if len(self) <= SHARED // 2 and self.size + more <= SHARED_BYTES // 2:
-                return
-            self.forget(old)
-
-    def forget(self, data: bytes) -> None:
-        if data in self:
-            del self[data]
-            self.size -= len(data)
 
 
 class SharedObjects:
@@ -66,8 +86,7 @@ class SharedObjects:
 
     def __init__(self) -> None:
         self._objects = _ByBytes()
-        self._changes: dict[int, Mutation] = {}
-        self._bytes = 0  # of the objects in these changes
+        self._changes = BoundedTable[int, Mutation](SHARED, CHANGED_BYTES, lambda revision, change: len(change.blob))
         self.unpack: Callable[[bytes], Any] = self._objects.__getitem__
         """`codec.unpack`, once for all who read the same bytes at about the same time. Raises CodecError."""
         self.keep: Callable[[bytes, Any], None] = self._objects.keep
@@ -92,8 +111,8 @@ class SharedObjects:
 
     def keep_changes(self, changes: Sequence[Mutation]) -> None:
         """Keep decoded `changes` for their revisions."""
-        self._changes.update(zip(map(_REVISION, changes), changes, strict=True))
-        self._kept(changes)
+        for change in changes:
+            self._changes.put(change.revision, change)
 
     def changes(self, revisions: Sequence[int], frames: Sequence[Any]) -> list[Mutation]:
         """Return the changes of these revisions, which one api gives out once each. `frames`: each encoded, as bytes or
@@ -101,27 +120,10 @@ class SharedObjects:
 
         Raises CodecError.
         """
-        known = self._changes
-        found = list(map(known.get, revisions))
+        found = list(map(self._changes.get, revisions))
         if None in found:
-            fresh: list[Mutation] = []
             for place, change in enumerate(found):
                 if change is None:
-                    fresh.append(_mutation(frames[place]))
-                    found[place] = known[revisions[place]] = fresh[-1]
-            self._kept(fresh)
+                    decoded = found[place] = _mutation(frames[place])
+                    self._changes.keep(revisions[place], decoded)
         return cast("list[Mutation]", found)
-
-    def _kept(self, changes: Sequence[Mutation]) -> None:
-        """Drop the older half once there are too many changes, or too large ones."""
-        known = self._changes
-        self._bytes += sum([len(change.blob) for change in changes])
-        if len(known) <= SHARED and self._bytes <= CHANGED_BYTES:
-            return
-        sizes = {revision: len(change.blob) for revision, change in known.items()}
-        self._bytes = sum(sizes.values())
-        for old, size in sizes.items():
-            if len(known) <= SHARED // 2 and self._bytes <= CHANGED_BYTES // 2:
-                return
-            del known[old]
-            self._bytes -= size

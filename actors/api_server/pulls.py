@@ -19,6 +19,7 @@ from pumice.actors.errors import ActorFailedError
 from pumice.core.messages.commands import Pulled
 from pumice.core.messages.replies import ApiReply
 from pumice.storage import codec
+from pumice.storage.shared_objects import BoundedTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,14 +55,12 @@ class Pulls:
         self._log = log
         self._gathers = gathers
         self._held: dict[str, HeldPull] = {}
-        self._encoded: dict[int, bytes] = {}
-        self._bytes = 0
+        self._encoded = BoundedTable[int, bytes](ENCODED, ENCODED_BYTES, lambda revision, encoded: len(encoded))
 
     def encoded(self, changes: Sequence[Mutation], payloads: Sequence[bytes]) -> None:
         """Take the encoded form of changes before they are published; the bytes are the journal's."""
-        self._encoded.update(zip(map(_REVISION, changes), payloads, strict=True))
-        self._bytes += sum(map(len, payloads))
-        self._forget_older()
+        for change, payload in zip(changes, payloads, strict=True):
+            self._encoded.put(change.revision, payload)
 
     def take(self, slot: Received[Pull, ApiReply]) -> None:
         """Answer the watchers that wait for these kinds or parts of them."""
@@ -110,13 +109,3 @@ class Pulls:
             both = zip(frames, found.events, strict=True)
             frames = tuple([frame or codec.encode(event) for frame, event in both])
         waiting.slot.reply(Pulled(found.revision, revisions, cast("tuple[bytes, ...]", frames), found.gone, found.more))
-
-    def _forget_older(self) -> None:
-        encoded = self._encoded
-        if len(encoded) <= ENCODED and self._bytes <= ENCODED_BYTES:
-            return
-        for old in list(encoded):
-            if len(encoded) <= ENCODED // 2 and self._bytes <= ENCODED_BYTES // 2:
-                return
-            self._bytes -= len(encoded.pop(old))
-        self._bytes = 0

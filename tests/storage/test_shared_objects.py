@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import Raw
 
 from pumice.core.messages.events import Mutation
 from pumice.storage import codec, shared_objects
 from pumice.storage.errors import CodecError
-from pumice.storage.shared_objects import SharedObjects
+from pumice.storage.shared_objects import BoundedTable, SharedObjects
 
 
 def test_what_its_writer_shares_is_not_decoded() -> None:
@@ -101,7 +103,7 @@ def test_a_change_that_its_writer_shares_is_not_decoded(monkeypatch: pytest.Monk
     frames = [Raw(codec.encode(each)) for each in written]
     found = shared.changes(range(1, 7), frames)
     assert found == written
-    assert [one is other for one, other in zip(found, written, strict=True)] == [False] * 3 + [True] * 3
+    assert [one is other for one, other in zip(found, written, strict=True)] == [False] * 2 + [True] * 4
 
 
 def test_what_nobody_reads_any_more_leaves_room() -> None:
@@ -110,3 +112,28 @@ def test_what_nobody_reads_any_more_leaves_room() -> None:
     shared.forget(blob)
     shared.forget(blob)
     assert shared.unpack(blob) is not first
+
+
+MOST, BYTES = 6, 100
+
+
+@given(st.lists(st.tuples(st.sampled_from(["keep", "put", "forget"]), st.integers(0, 12), st.integers(0, 50))))
+def test_a_table_is_bounded_in_number_and_in_bytes(steps: list[tuple[str, int, int]]) -> None:
+    table = BoundedTable[int, bytes](MOST, BYTES, lambda key, value: len(value))
+    for step, key, size in steps:
+        before = table.get(key)
+        if step == "forget":
+            table.forget(key)
+            assert key not in table
+        else:
+            (table.put if step == "put" else table.keep)(key, bytes(size))
+            assert table[key] == (bytes(size) if step == "put" or before is None else before)
+        assert table.size == sum(map(len, table.values())) <= BYTES
+        assert len(table) <= MOST
+
+
+def test_the_older_half_goes() -> None:
+    table = BoundedTable[int, bytes](MOST, BYTES, lambda key, value: len(value))
+    for key in range(MOST + 1):
+        table.keep(key, b"x")
+    assert list(table) == [3, 4, 5, 6]
