@@ -38,7 +38,7 @@ class PumiceError(Exception):
     """Root of every error that Pumice raises on purpose. Each can be pickled: a worker's is raised in its caller."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Many take other arguments than the text that an exception keeps, with which pickle would call them again.
+        # pickle would call a class with the text that the exception keeps; many classes take other arguments.
         return _made_again, (type(self), self.args, self.__dict__)
 
 

@@ -230,8 +230,8 @@ class Later:
 
 
 def deserved_in(snapshot: Snapshot, config: SchedulerConfig, clock: CycleClock) -> tuple[QueueTables, ...]:
-    """Return what queues deserve in a session on the snapshot, which this takes over; perhaps among other metrics.
-    Metrics of 0 need not be there.
+    """Return what queues would deserve in a session on this snapshot. The tables may hold other metrics too, and may
+    lack a metric of 0. The snapshot must not be used afterwards.
     """
     accountant = accountant_of(config)
     deserved = None if accountant is None else accountant.deserved_in(snapshot)
