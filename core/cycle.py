@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
@@ -184,22 +184,26 @@ def _renewed(
     """
     kept = None if snapshot.lease is None else snapshot.lease.sessions
     # Taken out: one that fails on its way is not met again.
-    session: Session | None = None if kept is None else kept.by_kind.pop((waits, id(config)), None)
-    if kept is None or session is None or session.versions != snapshot.derived.versions:
+    session = None if kept is None else cast("Session | None", kept.by_kind.pop((waits, id(config)), None))
+    if kept is None or session is None:
         return None
-    if session.options != (options or NO_OPTIONS):
+    if not _goes_on(session, snapshot, options or NO_OPTIONS):
+        session.forget()
         return None
     (nodes, jobs), session.heard = session.heard, kept.heard
     session.renew(snapshot, clock, carry.copy(), kept.nodes[nodes:], kept.jobs[jobs:])
     plugins = [plugin for plugin in session.plugins.values() if isinstance(plugin, BuiltInPlugin)]
-    if len(plugins) < len(session.plugins):
+    if len(plugins) < len(session.plugins) or not all(plugin.can_go_on(session) for plugin in plugins):
+        session.forget()
         return None
-    for plugin in plugins:
-        if not plugin.can_go_on(session):
-            return None
     for plugin in plugins:
         watch(plugin.name, "OnSessionOpen", plugin.on_session_renew, session)
     return session
+
+
+def _goes_on(session: Session, snapshot: Snapshot, options: SessionOptions) -> bool:
+    """Return whether what a kept session was made for is still so."""
+    return session.versions == snapshot.derived.versions and session.options == options
 
 
 class Later:

@@ -20,7 +20,7 @@ SHARED: Final = 4096
 """Limit of cached decoded objects, and of cached changes."""
 SHARED_BYTES: Final = 8 << 20
 """Limit of the bytes that cached objects were decoded from: decoded, they are about ten times as large."""
-CHANGED_BYTES: Final = 32 << 20
+CHANGED_BYTES: Final = 16 << 20
 """Limit of the bytes of the objects in cached changes."""
 
 K = TypeVar("K")

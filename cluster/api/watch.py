@@ -60,7 +60,7 @@ _SCAN: Final = 8192
 """Entries looked at in one call at most, so that a watcher of a rare kind cannot hold the loop for long."""
 
 _REVISION: Final = attrgetter("revision")
-_BYTES: Final = 128 << 20
+_BYTES: Final = 32 << 20
 """Bytes of the objects in a log, at most: an object that is written again and again may have 1.5 MB each time."""
 
 

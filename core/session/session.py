@@ -164,6 +164,16 @@ class Session:
         renew_placed(self)
         self.searches.renew()
 
+    def forget(self) -> None:
+        """Release everything: parts of a session refer to each other, so its columns and the objects of its snapshot
+        would stay until the collector comes. A forgotten session has no attributes.
+        """
+        self.searches.forget()
+        if self.kube.placed is not None:
+            self.kube.placed.readers.clear()
+        vars(self.nodes).clear()
+        vars(self).clear()
+
     def _begin(self, snapshot: Snapshot, clock: CycleClock, carry: Carry) -> None:
         """Set all that belongs to one cycle."""
         self.snapshot, self.clock, self.carry = snapshot, clock, carry

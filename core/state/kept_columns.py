@@ -137,6 +137,16 @@ LONGEST: Final = 1 << 16
 """Rows in the log of changes. A longer log is emptied, and its sessions are dropped."""
 
 
+class KeptSession(Protocol):
+    """A closed session."""
+
+    def forget(self) -> None:
+        """Release everything: the parts of a session refer to each other, so they would stay until the collector comes,
+        and with them the objects of their snapshot.
+        """
+        ...
+
+
 class KeptSessions:
     """The sessions that were closed on one set of columns, by what they were opened for: a later one of the same kind
     goes on with all that was made for these columns. `nodes`, `jobs`: rows that changed, oldest first; a session
@@ -146,7 +156,7 @@ class KeptSessions:
     __slots__ = ("by_kind", "jobs", "nodes")
 
     def __init__(self) -> None:
-        self.by_kind: dict[Hashable, Any] = {}
+        self.by_kind: dict[Hashable, KeptSession] = {}
         self.nodes: list[int] = []
         self.jobs: list[int] = []
 
@@ -155,20 +165,30 @@ class KeptSessions:
         """Return how far a session has read by now: of nodes, of jobs."""
         return len(self.nodes), len(self.jobs)
 
-    def keep(self, kind: Hashable, session: Any) -> None:
+    def keep(self, kind: Hashable, session: KeptSession) -> None:
         """Keep a closed session; of too many kinds the one that was kept longest ago goes."""
-        self.by_kind.pop(kind, None)
+        self.drop(kind)
         self.by_kind[kind] = session
         # Configurations that were loaded once may never come again.
         if len(self.by_kind) > KINDS:
-            del self.by_kind[next(iter(self.by_kind))]
+            self.drop(next(iter(self.by_kind)))
+
+    def drop(self, kind: Hashable) -> None:
+        """Drop the session of this kind, if there is one."""
+        if (session := self.by_kind.pop(kind, None)) is not None:
+            session.forget()
+
+    def drop_all(self) -> None:
+        """Drop all sessions."""
+        for kind in list(self.by_kind):
+            self.drop(kind)
 
     def note(self, nodes: Iterable[int], jobs: Iterable[int]) -> None:
         """Note that these rows have changed."""
         self.nodes += nodes
         self.jobs += jobs
         if len(self.nodes) + len(self.jobs) > LONGEST:
-            self.by_kind.clear()
+            self.drop_all()
             self.nodes.clear()
             self.jobs.clear()
 
@@ -190,6 +210,8 @@ class Lease:
         ]
         # In other memory nothing that was made for the old one may be read.
         same = tasks is self.tasks and nodes is self.nodes and jobs is self.jobs
+        if not same:
+            self.sessions.drop_all()
         lease = Lease(tasks, nodes, jobs, self.sessions if same else None)
         lease.sessions.note(*changed)
         return lease
@@ -216,6 +238,9 @@ class KeptColumns:
     def note(self, *, moved: bool) -> None:
         """Note that a snapshot is taken: rows that change from here on it does not see. `moved`: of nodes."""
         if moved:
+            for lease in self._leases:
+                if lease is not None:
+                    lease.sessions.drop_all()
             self._leases = [None, None]
         for place, table in enumerate(self._tables):
             for lease in self._leases:
@@ -228,6 +253,8 @@ class KeptColumns:
         raises KeptColumnsError.
         """
         older, newer = self._leases
+        if older is not None and older.is_out:
+            older.sessions.drop_all()
         if older is None or older.is_out:
             tasks, nodes, jobs = [copied(table) for table in self._tables]
             lease = Lease(tasks, nodes, jobs)

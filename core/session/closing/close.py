@@ -203,12 +203,8 @@ def let_go(session: Session) -> None:
             session.derived.give_back()
             lease.sessions.keep(session.kind, session)
             return
-    session.searches.forget()
     session.derived.give_back()
-    if session.kube.placed is not None:
-        session.kube.placed.readers.clear()
-    vars(session.nodes).clear()
-    vars(session).clear()
+    session.forget()
 
 
 def finish(session: Session, status: dict[str, dict[str, int]]) -> CycleResult:

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import gc
 import random
-from collections.abc import Iterable
+import weakref
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -232,3 +234,30 @@ def test_sessions_of_former_configurations_are_not_kept_for_ever() -> None:
     lease = opened(view).snapshot.lease
     assert lease is not None
     assert len(lease.sessions.by_kind) <= KINDS
+
+
+MAP: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m", "namespace": "default"}}
+
+
+@pytest.fixture
+def uncollected() -> Iterator[None]:
+    """Keep the collector away: what goes must go by itself."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("uncollected")
+@pytest.mark.parametrize("change", [node("n0", cpu="9"), node("n9"), queue("q", weight=7), MAP])
+def test_session_that_a_change_ends_is_gone_immediately(change: Object) -> None:
+    view, sessions = idle_view(), list[weakref.ref[Session]]()
+    for number in range(8):
+        version = {**change, "metadata": {**change["metadata"], "labels": {"number": str(number)}}}
+        view.apply("MODIFIED" if number else "ADDED", version)
+        session = opened(view)
+        sessions.append(weakref.ref(session))
+        close_session(session)
+        del session
+    alive = {id(each()) for each in sessions} - {id(None)}
+    assert len(alive) <= 2, "only those of the two sets of columns stay"
