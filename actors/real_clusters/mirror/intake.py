@@ -99,6 +99,11 @@ FINAL: Final = (FORBIDDEN, *NOT_THERE)
 NEEDED: Final = ("Node", POD)
 """Without them nothing can be shown: a user without permission to read them waits for it."""
 
+MOST: Final = 16_384
+"""Changes that wait to be taken, at most."""
+MOST_BYTES: Final = 32 << 20
+"""Bytes of their objects, at most; one more change may come of each resource."""
+
 log = logging.getLogger(__name__)
 
 
@@ -112,6 +117,8 @@ class ListedResource(NamedTuple):
 class Intake:
     """A sink for all reflectors. It hands out nothing before every resource was listed, or is known not to exist: the
     first look is at a whole cluster. `burst` receives every pod immediately.
+
+    Where changes come faster than they are taken, their watches wait, and with them the server that sends them.
     """
 
     def __init__(
@@ -121,7 +128,8 @@ class Intake:
         self._order = {resource.key: number for number, resource in enumerate(resources)}
         self._missing = set(self._order)
         self._heard: list[RemoteChange | ListedResource] = []
-        self._news = anyio.Event()
+        self._bytes = 0  # of the changes among them
+        self._news, self._full, self._taken = anyio.Event(), anyio.Event(), anyio.Event()
         self._said: dict[str, str] = {}
 
     def kept(self, kind: str, obj: Object, *, gone: bool = False) -> RemoteChange:
@@ -132,7 +140,9 @@ class Intake:
 
     async def listed(self, resource: RemoteResource, listing: RemoteListing) -> None:
         """Take a listing: these objects exist, and no others; the kept form of each object is its change."""
-        # A place in the row and not a replacement: changes heard before and after it are told apart by it.
+        # What was heard of this kind before is in the list; while another kind cannot be listed, lists may come often.
+        self._heard = [each for each in self._heard if _kind_of(each) != resource.key]
+        self._bytes = sum(len(each.blob or b"") for each in self._heard if isinstance(each, RemoteChange))
         self._heard.append(ListedResource(resource, listing.objects))
         if not self._missing:
             self._news.set()
@@ -140,8 +150,13 @@ class Intake:
         self._recovered(resource)
 
     async def changed(self, resource: RemoteResource, type_: str, obj: Object) -> None:
-        """Take a change: ADDED, MODIFIED or DELETED."""
-        self._heard.append(self.kept(resource.key, obj, gone=type_ == "DELETED"))
+        """Take a change: ADDED, MODIFIED or DELETED. Waits until there is room."""
+        while len(self._heard) >= MOST or self._bytes >= MOST_BYTES:
+            self._full.set()
+            await self._taken.wait()
+        change = self.kept(resource.key, obj, gone=type_ == "DELETED")
+        self._heard.append(change)
+        self._bytes += len(change.blob or b"")
         self._recovered(resource)
         self._news.set()
 
@@ -171,6 +186,12 @@ class Intake:
         with anyio.move_on_after(timeout_s):
             await self._news.wait()
 
+    async def is_full(self, timeout_s: float) -> bool:
+        """Wait until watches wait for room, at most so long, and return whether they do."""
+        with anyio.move_on_after(timeout_s):
+            await self._full.wait()
+        return self._full.is_set()
+
     @property
     def whole(self) -> bool:
         """Return whether everything was listed once."""
@@ -180,19 +201,16 @@ class Intake:
         """Return all changes; `known`: the known objects of a kind, which a new list may no longer name."""
         if self._missing:
             return []
-        heard, self._heard = self._heard, []
+        heard, self._heard, self._bytes = self._heard, [], 0
+        if self._full.is_set():
+            self._taken.set()
+            self._full, self._taken = anyio.Event(), anyio.Event()
         if self._news.is_set():  # else a reader waits for this one
             self._news = anyio.Event()
-        lists = {each.resource.key: place for place, each in enumerate(heard) if isinstance(each, ListedResource)}
-        found = list[RemoteChange]()
-        for kind in sorted(lists, key=self._order.__getitem__):  # in the order in which kinds build on each other
-            listed = heard[lists[kind]]
-            assert isinstance(listed, ListedResource)
-            found += _replaced(listed, known(kind))
-        for place, each in enumerate(heard):  # what was heard before the newest list of its kind is in that
-            if isinstance(each, RemoteChange) and place > lists.get(each.kind, -1):
-                found.append(each)
-        return found
+        lists = [each for each in heard if isinstance(each, ListedResource)]
+        lists.sort(key=lambda each: self._order[each.resource.key])  # kinds build on each other
+        found = [change for listed in lists for change in _replaced(listed, known(listed.resource.key))]
+        return found + [each for each in heard if isinstance(each, RemoteChange)]
 
     def _settle(self, resource: RemoteResource) -> None:
         self._missing.discard(resource.key)
@@ -203,6 +221,10 @@ class Intake:
         for what in (SERVER, resource.key):
             if self._said.pop(what, None) is not None:
                 log.warning("%s: followed again", what)
+
+
+def _kind_of(heard: RemoteChange | ListedResource) -> str:
+    return heard.resource.key if isinstance(heard, ListedResource) else heard.kind
 
 
 def _replaced(listed: ListedResource, known: list[Key]) -> list[RemoteChange]:

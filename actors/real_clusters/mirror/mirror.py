@@ -172,8 +172,8 @@ class Mirror(Actor[Poke | ReadMirrored, Done | Mirrored]):
             waits = self._revision > self._told or (self._shadow is not None and self._shadow.unsettled)
             await self._intake.wait(self._settings.period_s if waits else None)
             left = self._settings.period_s
-            while left > 0:
-                await anyio.sleep(left)
+            # Where watches wait for room, what has come is taken, whether or not a cycle has ended.
+            while left > 0 and not await self._intake.is_full(left):
                 left = self._burst.left_s(anyio.current_time())
             await self._take()
             if self._shadow is not None and self._intake.whole:

@@ -249,7 +249,7 @@ class ClusterHearing:
         while True:
             await self.intake.wait()
             # Changes that come within a few milliseconds go together: one append to the journal instead of one each.
-            await anyio.sleep(self._period_s)
+            await self.intake.is_full(self._period_s)
             await self._take()
 
     async def hear(self, kind: str, obj: Object) -> int:

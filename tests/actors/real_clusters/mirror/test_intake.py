@@ -6,6 +6,7 @@ import anyio
 import pytest
 
 from pumice.actors.errors import CredentialsError, RemoteError
+from pumice.actors.real_clusters.mirror import intake as module
 from pumice.actors.real_clusters.mirror.changes import Key, change_of
 from pumice.actors.real_clusters.mirror.intake import Intake
 from pumice.actors.real_clusters.remote.reflector import RemoteListing, RemoteResource
@@ -106,3 +107,41 @@ async def test_a_cluster_without_volcano_is_said_once(caplog: pytest.LogCaptureF
         "PodGroup: not found: Volcano is not installed there; looked for again",
         "PodGroup: followed again",
     ]
+
+
+@pytest.mark.parametrize(("most", "most_bytes"), [(3, 1 << 20), (1000, 60)])
+async def test_watch_waits_while_the_intake_is_full(
+    monkeypatch: pytest.MonkeyPatch, most: int, most_bytes: int
+) -> None:
+    monkeypatch.setattr(module, "MOST", most)
+    monkeypatch.setattr(module, "MOST_BYTES", most_bytes)
+    intake = Intake([PODS])
+    await intake.listed(PODS, listing())
+    taken(intake)
+    names = [f"p{number}" for number in range(10)]
+
+    async def watch() -> None:
+        for name in names:
+            await intake.changed(PODS, "ADDED", obj(name))
+
+    found, looks = list[tuple[str, str]](), list[int]()
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watch)
+            while len(found) < len(names):
+                await anyio.wait_all_tasks_blocked()
+                assert await intake.is_full(0.0) or len(found) + most >= len(names)
+                now = taken(intake)
+                looks.append(len(now))
+                found += now
+    assert found == [("+", f"Pod {name}") for name in names]
+    assert 1 < max(looks) <= 3
+
+
+async def test_lists_that_come_again_replace_each_other_before_the_first_look() -> None:
+    intake = Intake([NODES, PODS])
+    for name in ("a", "b", "c"):
+        await intake.listed(PODS, listing(name))
+        await intake.changed(PODS, "MODIFIED", obj(name))
+    await intake.listed(NODES, listing("n", kind="Node"))
+    assert taken(intake) == [("+", "Node n"), ("+", "Pod c"), ("+", "Pod c")]
