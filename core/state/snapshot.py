@@ -182,6 +182,7 @@ class ResidentChanges(Struct, frozen=True):
 class Snapshot(Struct, frozen=True):
     """Everything a cycle may read.
 
+    `residents`: the nodes on which any pod has changed; `particular`: those on which one that is not plain has.
     `queues` are in name order and numbered by it; `objects`: other kinds, by kind and name; `promised`: what pods
     that are being bound were promised, by pod. `derived`: what earlier sessions worked out and still holds; the
     session that takes the snapshot over has it to itself until it closes. `lease`: of columns that are kept for the
@@ -196,6 +197,7 @@ class Snapshot(Struct, frozen=True):
     queues: list[Queue]
     node_tasks: dict[str, dict[str, Task]]
     residents: ResidentChanges
+    particular: ResidentChanges
     objects: dict[str, dict[str, Object]]
     promised: Mapping[str, Promised]
     derived: DerivedColumns

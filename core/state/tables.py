@@ -188,24 +188,19 @@ class NodeTasks:
         self._tasks = tasks
         self._nodes = nodes
         self.unshared: dict[str, None] = {}  # node names whose dict no snapshot has seen
-        self.changes = ResidentChanges(0, 0, [])
+        self._particular: dict[str, None] = {}  # those on which a pod that is not plain has changed
+        self.changes, self.particular_changes = ResidentChanges(0, 0, []), ResidentChanges(0, 0, [])
         self._shared: dict[str, dict[str, Task]] = {}
 
     def share(self) -> dict[str, dict[str, Task]]:
-        """Return the tasks for a snapshot, which must not change them. `changes` lists the later changes."""
+        """Return the tasks for a snapshot, which must not change them. `changes` lists the later changes, and
+        `particular_changes` those of pods that are not plain.
+        """
         if self.unshared:
             self._shared = dict(self.node_tasks)
-            self._log_changes()
+            self.changes = _logged(self.changes, self.unshared)
+            self.particular_changes = _logged(self.particular_changes, self._particular)
         return self._shared
-
-    def _log_changes(self) -> None:
-        before, log = self.changes, self.changes.log
-        dropped = len(log) // 2 if len(log) > LONGEST else 0
-        if dropped:
-            log = log[dropped:]  # earlier snapshots keep their own
-        log += self.unshared
-        self.changes = ResidentChanges(before.number + len(self.unshared), before.start + dropped, log)
-        self.unshared.clear()
 
     def enter(self, task: Task, status: TaskStatus, node_name: str) -> None:
         """Count a task that is counted on no node."""
@@ -216,7 +211,7 @@ class NodeTasks:
         # Ended pods take no room on their node.
         if not home:
             return
-        self._residents(home)[task.key] = task
+        self._residents(home, task)[task.key] = task
         node = self._nodes.row.get(home)
         if node is not None:
             tasks.node_at[row] = node
@@ -226,7 +221,7 @@ class NodeTasks:
         """Undo :meth:`enter`."""
         name = self._tasks.resides[task.row]
         if name:
-            del self._residents(name)[task.key]
+            del self._residents(name, task)[task.key]
             self._tasks.resides[task.row] = ""
             node = self._tasks.node_at[task.row]
             if node != NOWHERE:
@@ -244,7 +239,7 @@ class NodeTasks:
             self._stay(name, task, before, status)
 
     def _stay(self, name: str, task: Task, before: int, status: TaskStatus) -> None:
-        residents = self._residents(name)
+        residents = self._residents(name, task)
         del residents[task.key]  # the latest change comes last
         residents[task.key] = task
         node = self._tasks.node_at[task.row]
@@ -270,12 +265,28 @@ class NodeTasks:
             for task in self.node_tasks.get(self._nodes.specs[last].name, {}).values():
                 self._tasks.node_at[task.row] = row
 
-    def _residents(self, node_name: str) -> dict[str, Task]:
+    def _residents(self, node_name: str, changed: Task) -> dict[str, Task]:
+        if not changed.template.plain:
+            self._particular[node_name] = None
         # Copied once between two snapshots: the last one still reads the old dictionary.
         if node_name not in self.unshared:
             self.unshared[node_name] = None
             self.node_tasks[node_name] = dict(self.node_tasks.get(node_name, {}))
         return self.node_tasks[node_name]
+
+
+def _logged(before: ResidentChanges, names: dict[str, None]) -> ResidentChanges:
+    """Return the changes with those of these nodes, which are cleared."""
+    if not names:
+        return before
+    log = before.log
+    dropped = len(log) // 2 if len(log) > LONGEST else 0
+    if dropped:
+        log = log[dropped:]  # earlier snapshots keep their own
+    log += names
+    after = ResidentChanges(before.number + len(names), before.start + dropped, log)
+    names.clear()
+    return after
 
 
 # --- Other objects

@@ -510,6 +510,7 @@ class View(ViewTables):
             queues=queues,
             node_tasks=self.residents.share(),
             residents=self.residents.changes,
+            particular=self.residents.particular_changes,
             objects=objects,
             promised=self._assumed.share(),
             derived=self._derived.lend(Material(nodes, queues, dimensions, objects), self._versions()),
