@@ -262,6 +262,8 @@ def _unreachable(server: str, error: Exception) -> RemoteError:
 
 def _words(error: BaseException) -> str:
     """Return the first words in an error and its causes: over trio only the cause names a refused certificate."""
+    if isinstance(error, httpx.TimeoutException):  # its words are those of a cancelled scope
+        return "timeout"
     each: BaseException | None = error
     while each is not None:
         if str(each):

@@ -96,3 +96,14 @@ async def test_lines_end_at_line_feeds_alone_wherever_they_are_cut() -> None:
     async with server.api() as api, api.lines("/api/v1/pods", {}, 5.0) as lines:
         found = [line async for line in lines]
     assert found == [b"one", b"two", text.encode()]
+
+
+async def test_timeout_is_named_without_the_words_of_a_library() -> None:
+    late = httpx.ReadTimeout("Cancelled via cancel scope 7f; reason: deadline exceeded")
+    server = ScriptedServer(late, httpx.Response(200, stream=Stream((), error=late)))
+    async with server.api() as api:
+        with pytest.raises(RemoteError, match=r": no answer: timeout$"):
+            await api.get("/api/v1/pods")
+        with pytest.raises(RemoteError, match=r"^GET /api/v1/pods: the stream broke off: timeout$"):
+            async with api.lines("/api/v1/pods", {}, 1.0) as lines:
+                assert [line async for line in lines] == []
