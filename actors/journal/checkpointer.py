@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pumice.actors.runtime.actor import Context
     from pumice.actors.runtime.level_signal import LevelSignal
     from pumice.actors.system.ports import PokePort, RecorderPort
-    from pumice.storage.journal import Journal
+    from pumice.storage.journal import Head, Journal
     from pumice.storage.retention import Retention
 
 PIECE = 500
@@ -76,8 +76,8 @@ class Checkpointer(Actor[Poke, Done]):
         return (self._follow,) if self._every else ()
 
     async def handle(self, message: Poke) -> Done:
-        """Take one now."""
-        await self._take()
+        """Take one of everything now."""
+        await self._take(whole=True)
         return Done()
 
     async def _follow(self) -> None:
@@ -86,13 +86,18 @@ class Checkpointer(Actor[Poke, Done]):
         self._taken = newest[0].sequence if newest else (await self._journal.head()).cut
         self._size = len(newest[0].content) if newest else 0
         while True:
-            await self._written.wait_beyond(self._taken + interval(self._every, self._retention, self._size) - 1)
-            await self._take()
+            await self._written.wait_beyond(self._next - 1)
+            await self._take(whole=False)
 
-    async def _take(self) -> None:
+    @property
+    def _next(self) -> int:
+        """Return the record at which the next checkpoint is due."""
+        return self._taken + interval(self._every, self._retention, self._size)
+
+    async def _take(self, *, whole: bool) -> None:
         async with self._lock:
             try:
-                await self._checkpoint()
+                await self._checkpoint(whole=whole)
             except StorageError as error:
                 # Not fatal: a restart reads more records then, and nothing is lost.
                 log.warning("no checkpoint was taken: %s", error)
@@ -103,8 +108,11 @@ class Checkpointer(Actor[Poke, Done]):
         self._state = None
         self._taken = self._written.value
 
-    async def _checkpoint(self) -> None:
-        state = await self._caught_up()
+    async def _checkpoint(self, *, whole: bool) -> None:
+        # Where many records came while a segment was written, checkpoints stay as near to each other as ever: segments
+        # end at them, and questions begin at them.
+        head = await self._journal.head()
+        state = await self._folded(head, head.sequence if whole else min(head.sequence, self._next))
         if state.sequence <= self._taken:
             return
         make = partial(state.checkpoint, self.clock.now())
@@ -114,19 +122,22 @@ class Checkpointer(Actor[Poke, Done]):
         if not kept.last:
             self._try_later()
             return
-        self._taken, self._size = kept.last, len(made.content)
+        # The record that vouches for a checkpoint is no reason to take another one.
+        self._taken = made.sequence if made.sequence < head.sequence else kept.last
+        self._size = len(made.content)
         # After the checkpoint is durable: cut before, a crash in between would leave neither records nor state.
         await self._journal.trim(self._retention, self.clock.now())
 
-    async def _caught_up(self) -> CheckpointState:
-        """Return the state at the newest record after which no cycle is half written."""
-        head = await self._journal.head()
+    async def _folded(self, head: Head, until: int) -> CheckpointState:
+        """Return the state at the first record from `until` on after which no cycle is half written."""
         if self._state is None:
             self._state = await newest_state(self._journal, head) or CheckpointState()
         state = self._state
-        while state.sequence < head.sequence or not state.between_cycles:
+        while state.sequence < until or not state.between_cycles:
             records = await self._journal.read(state.sequence, limit=PIECE)
             for record in records:
+                if state.sequence >= until and state.between_cycles:
+                    break
                 state.note(record)
             if not records:
                 break

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import anyio
 import pytest
@@ -89,6 +90,33 @@ async def test_a_checkpoint_that_cannot_be_written_stops_nothing(
         assert len(placed(system)) == 24
         assert system.supervisor.restarts["checkpointer"] == 0
     assert "no checkpoint was taken: the disk is full" in caplog.text
+
+
+async def test_checkpoints_stay_near_where_many_records_came_meanwhile(anyio_backend: str) -> None:
+    class Slow(MemoryJournal):
+        async def save_checkpoint(self, checkpoint: Checkpoint) -> int:
+            taken.append(checkpoint.sequence)
+            return await super().save_checkpoint(checkpoint)
+
+        async def trim(self, retention: Retention, now: float) -> None:
+            await cutting.wait()
+            await super().trim(retention, now)
+
+    taken, cutting = list[int](), anyio.Event()
+    journal = Slow()
+    async with started(journal, settings=replace(OFTEN, retention=Retention(events=10))) as system:
+        await system.submit(three_nodes())
+        for number in range(40):
+            await system.submit(gang(f"g{number}", pods=1, cpu="10m", duration="0"))
+        await idle(system)
+        (first,) = taken
+        head = (await journal.head()).sequence
+        assert head > first + 4 * EVERY
+        cutting.set()
+        with anyio.fail_after(10):
+            while taken[-1] < head - EVERY:
+                await anyio.sleep(0.005)
+    assert all(EVERY <= later - earlier < 2 * EVERY for earlier, later in pairwise(taken))
 
 
 async def test_none_when_nobody_asks_for_any(anyio_backend: str) -> None:
