@@ -8,6 +8,7 @@ order.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cmp_to_key
 from typing import TYPE_CHECKING, NamedTuple
@@ -36,12 +37,16 @@ from pumice.core.kube.storage import (
     storage_capacity,
     volume_name,
 )
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.state.derived import derived
+from pumice.core.state.sources import objects_and_nodes
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from pumice.core.kube.rows import BoolArray, NodeRows
-    from pumice.core.objects.metadata import Object
     from pumice.core.objects.pod import Task
+    from pumice.core.state.sources import PlacedObjects
 
 RowArray = npt.NDArray[np.intp]
 NONE = -1
@@ -140,8 +145,16 @@ class VolumePlan:
     nothing_to_bind: BoolArray  # a waiting claim finds no volume and none can be made
     broken: BoolArray  # a claim that cannot be provisioned at all; `problem` says why
     problem: str
-    volumes: list[Object]
-    chosen: list[tuple[Object, RowArray]]
+    volumes: list[Object] = field(default_factory=list[Object])
+    chosen: list[tuple[Object, RowArray]] = field(default_factory=list[tuple[Object, RowArray]])
+    _numbers: dict[str, int] = field(default_factory=dict[str, int])
+
+    def number_of(self, volume: Object) -> int:
+        """Return the number of a volume in this plan."""
+        number = self._numbers.setdefault(name_of(volume), len(self.volumes))
+        if number == len(self.volumes):
+            self.volumes.append(volume)
+        return number
 
     def works(self, row: int) -> bool:
         """Return whether the claims can be met on the node."""
@@ -162,19 +175,57 @@ def _by_capacity(one: Object, other: Object) -> int:
     return storage_capacity(one).compare(storage_capacity(other))
 
 
+class VolumesAtHand(NamedTuple):
+    """The volumes that a claim may have, without a look at those of other claims: `free` by class, from the smallest on
+    and of one size by name; `named` by the claim that they name.
+    """
+
+    free: Mapping[str, Sequence[Object]]
+    named: Mapping[str, Sequence[Object]]
+
+
+@derived(objects_and_nodes("PersistentVolume"))
+def volumes_at_hand(volumes: PlacedObjects) -> VolumesAtHand:
+    """Return the volumes in this order. Most are bound, and these are not even sorted."""
+    free, named = defaultdict[str, list[Object]](list), defaultdict[str, list[Object]](list)
+    for name in sorted(volumes.objects):
+        volume = volumes.objects[name]
+        reference: Object | None = section(volume, "spec").get("claimRef")
+        if reference is None:
+            free[class_name(volume)].append(volume)
+        else:
+            named[_named(reference)].append(volume)
+    for alike in free.values():
+        # sort() is stable: volumes of one size stay in the order of their names.
+        alike.sort(key=cmp_to_key(_by_capacity))
+    return VolumesAtHand(dict(free), dict(named))
+
+
+def _named(reference: Object) -> str:
+    return f"{reference.get('namespace')}/{reference.get('name')}"
+
+
 class Planner:
     """Makes plans for pods of one session."""
 
     def __init__(self, nodes: NodeRows, storage: Storage, promises: Promises) -> None:
         self._nodes, self._storage, self._promises = nodes, storage, promises
+        self._newest: tuple[PodClaims, int, VolumePlan] | None = None
 
     def plan(self, claims: PodClaims) -> VolumePlan:
         """Return the plan under the present reservations. Raises SelectorError for a claim's selector that is not
         valid.
         """
+        version = self._promises.version
+        # A pod's plan is asked for in PreFilter, in the filter, and once more when the pod is placed.
+        if self._newest is None or self._newest[1] != version or self._newest[0] != claims:
+            self._newest = claims, version, self._made(claims)
+        return self._newest[2]
+
+    def _made(self, claims: PodClaims) -> VolumePlan:
         count = self._nodes.count
         masks = [np.zeros(count, dtype=np.bool_) for _ in range(4)]
-        plan = VolumePlan(masks[0], masks[1], masks[2], masks[3], "", self._volumes_by_size(), [])
+        plan = VolumePlan(masks[0], masks[1], masks[2], masks[3], "")
         self._reach_bound(plan, claims.bound)
         # A volume is being made for such a claim on its node, so no other is looked for (FindPodVolumes).
         selected = [c for c in claims.waiting if self._selected_node(c) is not None]
@@ -199,11 +250,18 @@ class Planner:
             mask[self._nodes.row[node]] = False
         return mask
 
-    def _volumes_by_size(self) -> list[Object]:
-        known = self._storage.of_kind("PersistentVolume")
-        by_name: list[Object] = [known[name] for name in sorted(known)]
-        # sorted() is stable: volumes of one size stay in the order of their names.
-        return sorted(by_name, key=cmp_to_key(_by_capacity))
+    def _for(self, claim: Object) -> list[Object]:
+        """Return the volumes that the claim may have, free ones from the smallest on: the order of the others does not
+        matter.
+        """
+        at_hand, known = volumes_at_hand(self._nodes), self._storage.of_kind("PersistentVolume")
+        own = {name_of(volume): volume for volume in at_hand.named.get(_named(section(claim, "metadata")), ())}
+        key = claim_key(claim)
+        for name, claimed_by in self._promises.volumes.items():
+            if claimed_by == key and name in known and section(known[name], "spec").get("claimRef") is not None:
+                own[name] = known[name]
+        found = [*at_hand.free.get(class_name(claim), ()), *own.values()]
+        return [volume for volume in found if self._may_have(volume, claim)]
 
     def _reach_bound(self, plan: VolumePlan, bound: tuple[Object, ...]) -> None:
         # Kubernetes stops at the first claim that rules a node out, so that one decides the reason.
@@ -220,15 +278,16 @@ class Planner:
     def _match(self, plan: VolumePlan, claim: Object) -> RowArray:
         """Return the number of the volume that each node would give the claim, NONE without one."""
         chosen: RowArray = np.full(self._nodes.count, NONE, dtype=np.intp)
-        fitting = [i for i, v in enumerate(plan.volumes) if self._may_have(v, claim)]
-        own = [i for i in fitting if is_for(plan.volumes[i], claim, self._claimed_by(plan.volumes[i]))]
+        fitting = self._for(claim)
+        own = [volume for volume in fitting if is_for(volume, claim, self._claimed_by(volume))]
         if own:  # a volume that is meant for the claim is the only one it gets
-            first = min(own, key=lambda i: name_of(plan.volumes[i]))
-            chosen[rows_reaching(self._nodes, plan.volumes[first])] = first
+            first = min(own, key=name_of)
+            chosen[rows_reaching(self._nodes, first)] = plan.number_of(first)
             return chosen
-        for i in fitting:
-            if is_available(plan.volumes[i], claim):
-                free = rows_reaching(self._nodes, plan.volumes[i]) & (chosen == NONE)
+        for volume in fitting:
+            if is_available(volume, claim):
+                i = plan.number_of(volume)
+                free = rows_reaching(self._nodes, volume) & (chosen == NONE)
                 # What an earlier claim of the pod takes on a node is not free there.
                 for _, taken in plan.chosen:
                     free &= taken != i
@@ -239,7 +298,7 @@ class Planner:
         return self._promises.volumes.get(name_of(volume))
 
     def _may_have(self, volume: Object, claim: Object) -> bool:
-        if class_name(volume) != class_name(claim):  # the volumes of other classes are not even listed
+        if class_name(volume) != class_name(claim):
             return False
         claimed = self._claimed_by(volume)
         return (not is_taken(volume, claimed) or is_for(volume, claim, claimed)) and is_large_enough(volume, claim)

@@ -39,6 +39,9 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
+INTERRUPTED: Final = "pumice: interrupted before the end"
+
+
 class UsageError(ConfigError):
     """The command line itself is at fault: an option's value, or options that exclude each other."""
 
@@ -92,6 +95,7 @@ def _exit_of_group(group: BaseExceptionGroup[BaseException]) -> Exit:
     """Return the exit code of a task group's errors: an interrupt wins; an unexpected one is shown whole."""
     leaves = _leaves(group)
     if interrupts(group):
+        _say(KeyboardInterrupt())
         return Exit.INTERRUPTED
     for error in leaves:
         if not isinstance(error, (PumiceError, OSError)):
@@ -115,6 +119,7 @@ def _leaves(error: BaseException) -> list[BaseException]:
 
 def _say(error: BaseException) -> None:
     if isinstance(error, KeyboardInterrupt):
+        sys.stderr.write(f"{INTERRUPTED}\n")
         return
     if isinstance(error, InternalError):
         traceback.print_exception(error, file=sys.stderr)

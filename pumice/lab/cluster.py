@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import io
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, MutableSequence
 from dataclasses import fields, replace
 from math import inf
@@ -41,6 +42,7 @@ from pumice.questions.explain.scene import Scene
 from pumice.questions.measures.jobs import JobRow
 from pumice.questions.measures.lives import Lives
 from pumice.questions.measures.measures import Measuring
+from pumice.questions.oneshot.supposing import unplaced
 from pumice.questions.whatif.ask import what_if
 from pumice.questions.whatif.changes import ForkChange
 from pumice.questions.whatif.difference import FutureDifference
@@ -82,6 +84,7 @@ class Cluster:
         self.submit(*objects)
 
     def _begin(self, fork: Fork, seed: int) -> None:
+        _warn_of_unplaced(fork.objects)
         self._from, self._seed = fork, seed
         self._submitted = Submitted()
         self._rows: list[bytes] = []
@@ -126,6 +129,7 @@ class Cluster:
     def submit(self, *objects: Given) -> None:
         """Submit objects, each now or at its `pumice.dev/arrival`. Raises InputError for one that the API refuses."""
         now, later = self._parted(objects)
+        _warn_of_unplaced([*now, *(codec.unpack(blob) for _, blob in later)])
         before = len(self._life.refused)
         self._life.submit(now)
         self._life.expect(later)
@@ -250,6 +254,11 @@ _OWN: Final = set[str]()
 def read(*paths: str | Path) -> list[Object]:
     """Return the objects behind paths, as `-f` takes them. InputError for the first that cannot be used."""
     return [*_read(paths, [])]
+
+
+def _warn_of_unplaced(objects: Iterable[Object]) -> None:
+    for sentence in unplaced(objects):
+        warnings.warn(sentence, stacklevel=3)
 
 
 def _read(paths: Iterable[str | Path], into: MutableSequence[Object]) -> Iterable[Object]:

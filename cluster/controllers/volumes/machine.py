@@ -9,6 +9,7 @@ whose claim is gone is Released, and deleted when its reclaim policy says Delete
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cmp_to_key
 from typing import Final
@@ -49,6 +50,8 @@ class VolumeMachine(Machine):
     def __init__(self) -> None:
         self._known: dict[str, dict[str, Object]] = {kind: {} for kind in _KINDS}
         self._unbound: set[str] = set()  # claims
+        # Volumes by the claim that they name, "" for none: most are bound, and no other claim may have those.
+        self._volumes: defaultdict[str, set[str]] = defaultdict(set)
         self._dirty: dict[tuple[str, str], None] = {}  # (kind, key), in order
         self._retries: dict[tuple[str, str], float] = {}  # when to try again what the api could not do
         self._stale: dict[tuple[str, str], None] = {}  # to be read again: a write met another one's
@@ -62,6 +65,8 @@ class VolumeMachine(Machine):
         of_kind.pop(key, None)
         if not deleted:
             of_kind[key] = obj
+        if kind == "PersistentVolume":
+            self._file(key, old, None if deleted else obj)
         self._dirty[kind, key] = None
         if kind == "PersistentVolumeClaim":
             unbound = not deleted and not is_fully_bound(obj)
@@ -75,8 +80,17 @@ class VolumeMachine(Machine):
             if kind == "PersistentVolume" and claimed_by(old or obj):
                 self._dirty["PersistentVolumeClaim", claimed_by(old or obj)] = None
 
+    def _file(self, name: str, old: Object | None, new: Object | None) -> None:
+        """File a volume under the claim that it names."""
+        if old is not None:
+            self._volumes[claimed_by(old)].discard(name)
+            if not self._volumes[claimed_by(old)]:
+                del self._volumes[claimed_by(old)]
+        if new is not None:
+            self._volumes[claimed_by(new)].add(name)
+
     def _volumes_for(self, claim: str) -> list[str]:
-        return [name for name, volume in self._known["PersistentVolume"].items() if claimed_by(volume) == claim]
+        return sorted(self._volumes.get(claim, ()))
 
     def step(self, now: float) -> Sequence[ApiRequest]:
         """Return the requests to send to the api now; empty when nothing is due before the next change or timer. A step
@@ -154,12 +168,12 @@ class VolumeMachine(Machine):
         if wished:
             found = volumes.get(wished)
             return found if found is not None and (not is_taken(found, None) or is_for(found, claim, None)) else None
-        kept = [volume for _, volume in sorted(volumes.items()) if is_for(volume, claim, None)]
+        kept = [name for name in self._volumes_for(claim_key(claim)) if is_for(volumes[name], claim, None)]
         if kept:
-            return kept[0]
+            return volumes[kept[0]]
         if self._waits(claim) or annotations_of(claim).get(SELECTED_NODE):
             return None
-        free = [volume for name, volume in sorted(volumes.items()) if name not in taken and _fits(volume, claim)]
+        free = [volumes[name] for name in sorted(self._volumes.get("", set()) - taken) if _fits(volumes[name], claim)]
         return min(free, key=cmp_to_key(_by_capacity), default=None)
 
     def _class_of(self, claim: Object) -> Object | None:

@@ -15,7 +15,7 @@ from pumice.cli.terminal import Terminal
 from pumice.cluster.kernel.fork import Fork
 from pumice.collecting import rarely
 from pumice.executors import Executors
-from pumice.questions.oneshot.supposing import unasked
+from pumice.questions.oneshot.supposing import left_out
 from pumice.questions.whatif.naming import found
 from pumice.questions.whatif.search.advice import answered
 from pumice.questions.whatif.search.defragment import StartAnswer
@@ -95,7 +95,7 @@ def search(fork: Fork, asked: SearchOptions, terminal: Terminal) -> int:
         answers=answers,
         tried=question.tries,
         complete=complete,
-        supposed=unasked(fork.config),
+        supposed=left_out(fork),
     )
     terminal.emit(told, lambda console: show_answers(console, question, starts_s, answers, complete=complete))
     return Exit.USAGE if terminal.errors else Exit.DONE if starts_s is not None else Exit.DIFFERS
@@ -105,7 +105,7 @@ def show_answers(
     console: Console, question: StartQuestion, starts_s: float | None, answers: Sequence[StartAnswer], *, complete: bool
 ) -> None:
     """Print a sentence for each answer, with the start of the job."""
-    for sentence in unasked(question.fork.config):
+    for sentence in left_out(question.fork):
         console.print(sentence)
     does, not_done = (
         ("has all its pods", "runs with some of its pods, and does not get all")

@@ -53,7 +53,8 @@ def _why_kept(
     if not jobs:
         return ""
     if plugin == "gang":
-        return "; ".join(f"{job.key} would fall below its minimum {job.pod_group.min_member}" for job in jobs)
+        named = [f"{job.key} would fall below its minimum {job.pod_group.min_member}" for job in jobs[:NAMED]]
+        return "; ".join([*named, *([f"and {len(jobs) - NAMED} more jobs"] if len(jobs) > NAMED else [])])
     if known.protects:
         return known.protects
     if plugin == "priority":

@@ -187,3 +187,21 @@ def test_what_starts_anyway_needs_no_search(cluster: Path) -> None:
     assert "near: default/g" in pumice("whatif", "-f", cluster, "--until-starts", "gg").err
     none = pumice("whatif", "-f", cluster, "--until-starts", "g", "--within", "1s", "--budget", "0", "-o", "table")
     assert "--budget" in none.out
+
+
+def test_ctrl_c_ends_a_question_with_a_sentence(cluster: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pumice.cli.whatif.what_if", interrupted)
+    said = pumice("whatif", "-f", cluster, "--cordon", "n0", "-o", "json")
+    assert (said.code, said.out) == (130, "")
+    assert said.err.splitlines()[-1] == "pumice: interrupted before the end"
+
+
+def test_pods_of_the_default_scheduler_are_told(cluster: Path) -> None:
+    cluster.write_text(yaml.safe_dump_all([*OBJECTS, pod("plain", cpu="1", scheduler="default-scheduler")]))
+    said = pumice("whatif", "-f", cluster, "--cordon", "n0", "--horizon", "5s", "-o", "json")
+    assert "Pod default/plain" in said.json["supposed"][0]
+    estimated = pumice("eta", "-f", cluster, "--samples", "2", "--horizon", "60s", "-o", "json")
+    assert "Pod default/plain" in estimated.json["default/g"]["supposed"][0]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from pumice.cluster.controllers.volumes.machine import VolumeMachine
+from pumice.core.kube.storage import is_for
 from pumice.core.messages.commands import ApiRequest, Patch, Update
 from pumice.core.messages.replies import ApiReply
+from pumice.core.objects.metadata import Object
 from pumice.storage.codec import pack
 from tests.actors.cluster import Cluster
 from tests.kit.storage import claim, local_class, storage_class, volume
@@ -142,3 +144,19 @@ def test_a_machine_that_starts_anew_has_nothing_to_do(cluster: Cluster) -> None:
     cluster.restart(VolumeMachine())
     cluster.settle()
     assert cluster.store.revision == before
+
+
+def test_volumes_of_other_claims_are_not_looked_at(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(20):
+        cluster.create(claim(f"c{number}", cls="now"))
+    cluster.settle()
+    looked = list[str]()
+
+    def noted(volume: Object, of: Object, promised: str | None) -> bool:
+        looked.append(volume["metadata"]["name"])
+        return is_for(volume, of, promised)
+
+    monkeypatch.setattr("pumice.cluster.controllers.volumes.machine.is_for", noted)
+    cluster.create(claim("new", cls="now"))
+    cluster.settle()
+    assert set(looked) <= {bound_to(cluster, "new")}

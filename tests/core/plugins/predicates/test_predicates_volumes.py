@@ -235,6 +235,26 @@ def test_a_promised_volume_is_for_its_claim_alone() -> None:
     assert found == [[""], [slow_volumes.NOTHING_TO_BIND]]
 
 
+def test_bound_volumes_are_not_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
+    sorted_ones = set[str]()
+
+    def noted(one: Object, other: Object) -> int:
+        sorted_ones.update((one["metadata"]["name"], other["metadata"]["name"]))
+        return 0
+
+    monkeypatch.setattr("pumice.core.kube.volume_plan._by_capacity", noted)
+    volumes = [local_volume(f"v{number}", "1Gi") for number in range(9)]
+    for each in volumes[3:]:
+        each["spec"]["claimRef"] = {"namespace": "a", "name": f"of-{each['metadata']['name']}"}
+    pod = pod_using("p0", ["c"])
+    session = opened(node("n0"), *storage_classes, *volumes, local_claim("c", "1Gi"), pod)
+    binding, task = VolumeBinding(session), task_named(session, "a/p0")
+    binding.prepare(session, task)
+    binding.reserve(task, 0)
+    assert sorted_ones <= {"v0", "v1", "v2"}
+    assert binding.promised(task).bindings == (("v0", "a/c"),)
+
+
 def test_a_node_that_says_nothing_of_its_zone_takes_volumes_of_any() -> None:
     zone = "topology.kubernetes.io/zone"
     volume = local_volume("v0", "1Gi") | {"metadata": {"name": "v0", "labels": {zone: "z0"}}}
