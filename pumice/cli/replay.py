@@ -49,6 +49,12 @@ def replay(
         Path | None,
         typer.Option("--save", metavar="FILE", help="With --config: write that run as a journal.", show_default=False),
     ] = None,
+    check_cycles: Annotated[
+        bool,
+        typer.Option(
+            "--check-cycles", help="Decide each cycle by a session of its own: none is kept from cycle to cycle."
+        ),
+    ] = False,
     plugins_dir: PluginsDir = None,
     *,
     terminal: Terminal,
@@ -59,11 +65,13 @@ def replay(
         raise UsageError("it keeps the run under another configuration; name that with --config", path="--save")
     if check and config is not None:
         raise UsageError("--verify and --config exclude each other: one compares digests, the other what changed")
+    if check_cycles and config is not None:
+        raise UsageError("it compares digests, and --config decides otherwise", path="--check-cycles")
     if last is not None and last < first:
         raise UsageError(f"expected a cycle from {first} on (--from), was {last}", path="--to")
     changed = anyio.run(demand_plugins, file, plugins_dir, terminal.warn)
     if config is None:
-        return verified(terminal, ReplayRequest(file, first, last, workers, plugins_dir, changed))
+        return verified(terminal, ReplayRequest(file, first, last, workers, plugins_dir, changed, check_cycles))
     if first != 1 or last is not None:
         raise UsageError("--config lives through all of the journal", path="--from" if first != 1 else "--to")
     if save is not None and save.exists():
@@ -163,8 +171,9 @@ def _cell(value: Figure) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReplayRequest:
-    """Cycles of a journal to replay, and the number of processes; `changed` names the plugins that have changed
-    since."""
+    """Cycles of a journal to replay, and the number of processes; `changed` names the plugins that have changed since.
+    `anew`: each cycle is decided by a session of its own.
+    """
 
     file: Path
     first: int
@@ -172,6 +181,7 @@ class ReplayRequest:
     workers: int
     plugins: Path | None
     changed: Sequence[str]
+    anew: bool = False
 
 
 def verified(terminal: Terminal, asked: ReplayRequest) -> int:
@@ -193,7 +203,7 @@ def _verify(terminal: Terminal, asked: ReplayRequest) -> tuple[ReplayReport, flo
     started = time.perf_counter()
     with terminal.progress("replay: records", records) as advance:
         if len(parts) > 1:
-            report = verify_shares(asked.file, parts, asked.plugins, advance)
+            report = verify_shares(asked.file, parts, asked.plugins, advance, anew=asked.anew)
         else:
             report = anyio.run(_verify_here, asked, advance)
     return report, time.perf_counter() - started
@@ -211,7 +221,7 @@ async def _measured(asked: ReplayRequest) -> tuple[int, list[CycleRange]]:
 async def _verify_here(asked: ReplayRequest, advance: Callable[[int], None]) -> ReplayReport:
     async with open_history(asked.file) as journal:
         with rarely():
-            return await verify(journal, first=asked.first, last=asked.last, advance=advance)
+            return await verify(journal, first=asked.first, last=asked.last, anew=asked.anew, advance=advance)
 
 
 def show(console: Console, report: ReplayReport, seconds: float) -> None:

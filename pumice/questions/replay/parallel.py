@@ -85,7 +85,7 @@ def _begin(progress: object, differs: object, plugins: Path | None) -> None:
     install_plugins(plugins)
 
 
-def _decide(file: Path, number: int, share: CycleRange) -> ReplayReport | None:
+def _decide(file: Path, number: int, share: CycleRange, anew: bool) -> ReplayReport | None:
     """Decide one share; None when an earlier one differed meanwhile."""
 
     def advance(events: int) -> None:
@@ -96,7 +96,7 @@ def _decide(file: Path, number: int, share: CycleRange) -> ReplayReport | None:
 
     try:
         with rarely():
-            report = anyio.run(_verify, file, share, advance)
+            report = anyio.run(_verify, file, share, anew, advance)
     except _NeedlessError:
         return None
     if not report.identical:
@@ -105,19 +105,26 @@ def _decide(file: Path, number: int, share: CycleRange) -> ReplayReport | None:
     return report
 
 
-async def _verify(file: Path, share: CycleRange, advance: Callable[[int], None]) -> ReplayReport:
+async def _verify(file: Path, share: CycleRange, anew: bool, advance: Callable[[int], None]) -> ReplayReport:
     async with open_history(file) as journal:
-        return await verify(journal, first=share.first, last=share.last, advance=advance)
+        return await verify(journal, first=share.first, last=share.last, anew=anew, advance=advance)
 
 
 def verify_shares(
-    file: Path, shares: Sequence[CycleRange], plugins: Path | None, advance: Callable[[int], None]
+    file: Path,
+    shares: Sequence[CycleRange],
+    plugins: Path | None,
+    advance: Callable[[int], None],
+    *,
+    anew: bool = False,
 ) -> ReplayReport:
-    """Verify the shares of a journal, each in a process of its own."""
+    """Verify the shares of a journal, each in a process of its own. `anew`: each cycle by a session built for it
+    alone.
+    """
     context = multiprocessing.get_context("spawn")
     progress, differs = context.Value("q", 0), context.Value("q", len(shares))
     with local(len(shares), partial(_begin, progress, differs, plugins)) as pool:
-        futures = [pool.submit(_decide, file, number, share) for number, share in enumerate(shares)]
+        futures = [pool.submit(_decide, file, number, share, anew) for number, share in enumerate(shares)]
         _watch(futures, progress, advance)
         return merged([report for future in futures if (report := future.result()) is not None])
 

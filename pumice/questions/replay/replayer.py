@@ -106,6 +106,7 @@ class Replayer:
         self.past = past or Past(codec.unpack, with_view=True)
         self.configurations = Configurations(texts)
         self._reader = CycleReader(self.past.note)
+        self.builds_anew = False  # whether each cycle has a session of its own, as a reference for those that are kept
 
     def follow(self, stored: Stored) -> RecordedCycle | None:
         """Take in a record. When it completes a cycle, the view is where that cycle found it."""
@@ -134,7 +135,7 @@ class Replayer:
         config = self.configurations.of(record.config_digest, record.rules)
         clock = CycleClock(record.cycle, record.now, record.seed)
         carry = Carry.from_dict(record.carry_before)
-        snapshot = self.past.view.snapshot(volume_rules(config), kept=True)
+        snapshot = self.past.view.snapshot(volume_rules(config), kept=not self.builds_anew)
         asked = ask or Recorded(record.answers, in_order=True)
         options = replace(options or SessionOptions(), failed=record.failed)
         whose = record.scheduler

@@ -125,14 +125,16 @@ async def verify(
     *,
     first: int = 1,
     last: int | None = None,
+    anew: bool = False,
     advance: Callable[[int], None] = lambda events: None,
 ) -> ReplayReport:
-    """Decide the cycles first..last again; stop at the first difference. `advance` is called with the number of read
-    events.
+    """Decide the cycles first..last again; stop at the first difference. `anew`: each by a session built for it alone.
+    `advance` is called with the number of read events.
     """
     report, told = ReplayReport(), 0
     async with aclosing(recorded(journal, report, first=first)) as cycles:
         async for replayer, cycle in cycles:
+            replayer.builds_anew = anew
             if last is not None and cycle.record.cycle > last:
                 break
             if cycle.record.cycle < first:

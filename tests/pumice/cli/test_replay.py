@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 import yaml
 
+from pumice.core.state.snapshot import Snapshot
+from pumice.core.state.view import View
 from pumice.storage import codec
 from pumice.storage.rows import deflate, inflate
 from tests.kit.jobs import gang
@@ -55,6 +57,26 @@ def test_it_comes_out_as_recorded(file: Path) -> None:
     assert said.json["events"] > 50
     assert said.json["events_per_s"] > 0
     assert "Every cycle came out as recorded" in pumice("replay", file, "-o", "table").out
+
+
+def test_sessions_built_anew_decide_as_recorded(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = list[bool]()
+    snapshot = View.snapshot
+
+    def noted(self: View, *args: Any, **options: Any) -> Snapshot:
+        kept.append(options.get("kept", False))
+        return snapshot(self, *args, **options)
+
+    monkeypatch.setattr(View, "snapshot", noted)
+    assert pumice("replay", file, "--verify", "-o", "json").json["identical"]
+    assert all(kept)
+    kept.clear()
+    said = pumice("replay", file, "--check-cycles", "-o", "json")
+    assert (said.code, said.json["identical"]) == (0, True)
+    assert kept
+    assert not any(kept)
+    refused = pumice("replay", file, "--check-cycles", "--config", "other.conf")
+    assert (refused.code, "--check-cycles" in refused.err) == (2, True)
 
 
 def test_some_of_the_cycles(file: Path) -> None:
