@@ -83,6 +83,14 @@ class Pdb(BuiltInPlugin):
         if "pdb-leaves-shuffle-alone" not in fixes:
             session.points.victim_tasks.add(self.name, [self.within_budget])
 
+    def can_go_on(self, session: Session) -> bool:
+        """Return True: a change of a budget ends the session that has read it."""
+        return True
+
+    def on_session_renew(self, session: Session) -> None:
+        """Match tasks again: rows may have other tasks."""
+        self._matching.clear()
+
     def on_session_close(self, session: Session) -> None:
         """Write nothing."""
 

@@ -65,6 +65,14 @@ class ResourceQuotas(BuiltInPlugin):
         if charge_on_admission:
             session.points.job_enqueued.add(self.name, self._charge)
 
+    def can_go_on(self, session: Session) -> bool:
+        """Return True: a change of a quota ends the session that has read it."""
+        return True
+
+    def on_session_renew(self, session: Session) -> None:
+        """Forget what the session before has charged."""
+        self._pending.clear()
+
     def on_session_close(self, session: Session) -> None:
         """Write nothing."""
 

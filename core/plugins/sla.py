@@ -68,6 +68,16 @@ class Sla(BuiltInPlugin):
         points.job_pipelined.add(self.name, self.permit_overdue)
         self._wake(session)
 
+    def can_go_on(self, session: Session) -> bool:
+        """Return True: all rules read the deadlines, which are computed again."""
+        return True
+
+    def on_session_renew(self, session: Session) -> None:
+        """Compute the deadlines again, and wake when the next one comes."""
+        self._now = session.clock.now
+        self._deadlines.clear()
+        self._wake(session)
+
     def on_session_close(self, session: Session) -> None:
         """Write nothing."""
 

@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
+from pumice.config.arguments import PluginArguments
 from pumice.core.objects.metadata import Object
+from pumice.core.objects.pod import Task
+from pumice.core.plugins.pdb import Budget, Pdb
 from pumice.core.session.session import Session
 from tests.core.plugins.world import configuration, evictable, names, open_world, task_of
 from tests.kit import gang, node, queue
@@ -95,3 +98,19 @@ def test_what_shuffle_hears(fix: tuple[str, ...], names: list[str]) -> None:
     found = [victim.name for ask in session.points.victim_tasks.rules for each in ask for victim in each(tasks)]
     assert found == names
     assert left(session) == ["old-0"]
+
+
+def test_a_session_that_goes_on_matches_pods_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    session, plugin = world(budget("b", 1, APP)), Pdb(PluginArguments())
+    plugin.on_session_open(session)
+    tasks = [task_of(session, "old-0"), task_of(session, "old-1")]
+    assert plugin.within_budget(tasks) == tasks[:1]
+
+    def matches_none(_self: Budget, _task: Task) -> bool:
+        return False
+
+    monkeypatch.setattr(Budget, "is_drawn_on", matches_none)  # as if other pods had these rows
+    assert plugin.within_budget(tasks) == tasks[:1]
+    assert plugin.can_go_on(session)
+    plugin.on_session_renew(session)
+    assert plugin.within_budget(tasks) == tasks

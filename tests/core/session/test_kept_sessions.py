@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from pumice.cluster.kube.statuses import timestamp
 from pumice.config.schema import SchedulerConfig
 from pumice.core import cycle
 from pumice.core.configuration import parse_scheduler_config
@@ -23,6 +24,7 @@ from pumice.core.state.kept_columns import KINDS, KeptSessions
 from pumice.core.state.view import View
 from pumice.questions.oneshot.between import pod_group_after
 from tests.kit import gang, node, pod, pod_group, queue
+from tests.kit.budgets import budget
 
 STOCK = parse_scheduler_config(
     """
@@ -42,7 +44,23 @@ tiers:
 """,
     source="test",
 )
+LIMITED = parse_scheduler_config(
+    """
+actions: "enqueue, allocate, preempt, reclaim, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}, {name: sla, arguments: {sla-waiting-time: 7s}}]
+- plugins: [{name: overcommit}, {name: resourcequota}, {name: pdb}, {name: drf}, {name: predicates}, {name: proportion},
+    {name: nodeorder}]
+""",
+    source="test",
+)
 NOW = 1_800_000_000.0
+QUOTA: Object = {
+    "apiVersion": "v1",
+    "kind": "ResourceQuota",
+    "metadata": {"name": "limit", "namespace": "default"},
+    "status": {"hard": {"cpu": "3"}, "used": {"cpu": "1"}},
+}
 NEAR: Object = {
     "podAntiAffinity": {
         "requiredDuringSchedulingIgnoredDuringExecution": [
@@ -64,6 +82,8 @@ class Churn:
             self.view.apply("ADDED", node(name, cpu="4"))
         for name, weight in (("q", 2), ("r", 1)):
             self.view.apply("ADDED", queue(name, weight=weight))
+        self.view.apply("ADDED", QUOTA)
+        self.view.apply("ADDED", {**budget("b", {"matchLabels": {"app": "kept"}}), "status": {"disruptionsAllowed": 1}})
 
     def change(self) -> None:
         """Let something happen."""
@@ -81,7 +101,11 @@ class Churn:
         more: dict[str, Any] = {"cpu": self.chance.choice(["1", "2"])}
         if self.chance.random() < self.lonely:
             more |= {"labels": {"app": "lonely"}, "affinity": NEAR}
-        made = gang(name, queue=self.chance.choice(["q", "r"]), pods=size, phase="Pending", **more)
+        else:
+            more |= {"labels": {"app": self.chance.choice(["kept", "free"])}}
+        created = timestamp(NOW + self.number)
+        queue = self.chance.choice(["q", "r"])
+        made = gang(name, queue=queue, pods=size, phase="Pending", created=created, **more)
         if self.chance.random() < 0.5:
             made[0]["spec"]["minResources"] = {"cpu": str(size * int(more["cpu"]))}
         self.jobs[name], self.groups[name] = made, made[0]
@@ -125,7 +149,7 @@ def renewed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return found
 
 
-@pytest.mark.parametrize("config", [STOCK, PREEMPTING], ids=["stock", "preempting"])
+@pytest.mark.parametrize("config", [STOCK, PREEMPTING, LIMITED], ids=["stock", "preempting", "limited"])
 @pytest.mark.parametrize("seed", range(3))
 def test_kept_session_in_churn_decides_as_a_new_one(seed: int, config: SchedulerConfig, renewed: list[bool]) -> None:
     churn, decisions = Churn(seed, config), 0
@@ -141,7 +165,7 @@ def test_kept_session_in_churn_decides_as_a_new_one(seed: int, config: Scheduler
             fresh.queues,
             fresh.events,
         )
-        assert (kept.digest, kept.carry) == (fresh.digest, fresh.carry)
+        assert (kept.digest, kept.carry, kept.wake_at) == (fresh.digest, fresh.carry, fresh.wake_at)
         decisions += len(kept.binds) + len(kept.evicts)
     assert decisions > 10
     # On copies none can go on: half of all are asked in vain.
