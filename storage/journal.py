@@ -150,6 +150,10 @@ class Journal(Protocol):
         """
         ...
 
+    async def weigh(self, after: int, through: int) -> int:
+        """Return the bytes that the records above `after`, up to `through`, take."""
+        ...
+
     async def last(self, kind: str) -> Stored | None:
         """Return the newest record of a kind."""
         ...

@@ -77,6 +77,12 @@ class MemoryJournal:
                 found.append(self._records[index])
         return found
 
+    async def weigh(self, after: int, through: int) -> int:
+        """Return the bytes of the records above `after`, up to `through`."""
+        self._ready()
+        cut = self._chain().cut
+        return sum([len(record.payload) for record in self._records[max(0, after - cut) : max(0, through - cut)]])
+
     async def last(self, kind: str) -> Stored | None:
         """Return the newest record of a kind."""
         await anyio.lowlevel.checkpoint()

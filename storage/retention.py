@@ -20,12 +20,13 @@ DAY_S = 86_400.0
 
 
 class Rotation(Struct, frozen=True):
-    """Limits at which records leave the journal's file: so many `records` for a segment, or a span of so many
-    `seconds`. None: never for that.
+    """Limits at which records leave the journal's file: so many `records` for a segment, a span of so many `seconds`,
+    or so many `bytes` in the file. None: never for that.
     """
 
     records: int | None = None
     seconds: float | None = None
+    bytes: int | None = None
 
 
 class Retention(Struct, frozen=True):
@@ -56,15 +57,20 @@ def parse_keep(
         seconds=float(keep[:-1]) * DAY_S if keep is not None and days else None,
         cycles=int(keep) if keep is not None and not days else None,
         events=events,
-        rotation=None if segments is None else _rotation(segments),
+        rotation=None if segments is None else _rotation(segments, most),
         bytes=most,
     )
 
 
-def _rotation(segments: str) -> Rotation:
+PARTS: Final = 8
+"""So many segments at least fill the bytes that a journal may take: whole ones are deleted."""
+
+
+def _rotation(segments: str, most: int | None) -> Rotation:
+    size = None if most is None else most // PARTS
     if segments.endswith("d"):
-        return Rotation(seconds=float(segments[:-1]) * DAY_S)
-    return Rotation(records=int(segments))
+        return Rotation(seconds=float(segments[:-1]) * DAY_S, bytes=size)
+    return Rotation(records=int(segments), bytes=size)
 
 
 async def trim(journal: Journal, retention: Retention, now: float) -> None:
@@ -89,10 +95,14 @@ def apart(size: int) -> int:
 
 def interval(every: int, retention: Retention, size: int) -> int:
     """Return the number of records between two checkpoints of so many bytes: `every`, or fewer if records go into
-    segments, since a question about a moment folds those since the checkpoint before it.
+    segments, since a question about a moment folds those since the checkpoint before it, and a segment ends at one.
     """
+    if (rotation := retention.rotation) is None:
+        return every
+    # A segment of fewer records would be a checkpoint rather than records.
+    wanted = every if rotation.records is None else max(rotation.records, size // BYTES_PER_RECORD)
     # A quarter more than segments ask for: the next checkpoint may be larger.
-    return every if retention.rotation is None else min(every, apart(size) * 5 // 4)
+    return min(every, wanted, apart(size) * 5 // 4)
 
 
 def too_near(checkpoints: Sequence[tuple[int, int]]) -> list[int]:

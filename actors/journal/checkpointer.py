@@ -39,13 +39,19 @@ if TYPE_CHECKING:
 
 PIECE = 500
 """Records read at a time: the recorder waits no longer than for these."""
+AFTER_S = 1.0
+"""Delay of a checkpoint that ends a span of time: a timer may be early by the wall clock, and a segment is a whole one."""
+LOOK = 16
+"""Records after which their bytes are counted, where bytes are limited; more where the largest ones would fit."""
+LARGEST = 1_500_000
+"""Bytes of a record with one object, about."""
 
 log = logging.getLogger(__name__)
 
 
 class Checkpointer(Actor[Poke, Done]):
-    """Takes a checkpoint after every `every` records (0: only when poked), or sooner for segments
-    (`storage.retention.interval`), then cuts as `retention` says.
+    """Takes a checkpoint after every `every` records (0: only when poked), or sooner for segments, which end there
+    (`storage.retention.interval`, `Rotation`), then cuts as `retention` says.
     """
 
     def __init__(
@@ -69,6 +75,8 @@ class Checkpointer(Actor[Poke, Done]):
         self._in_thread = in_thread
         self._state: CheckpointState | None = None
         self._taken = self._size = 0
+        self._since = 0.0
+        """The moment from which the span of the next segment counts."""
         self._lock = anyio.Lock()
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
@@ -77,7 +85,7 @@ class Checkpointer(Actor[Poke, Done]):
 
     async def handle(self, message: Poke) -> Done:
         """Take one of everything now."""
-        await self._take(whole=True)
+        await self._take()
         return Done()
 
     async def _follow(self) -> None:
@@ -85,19 +93,47 @@ class Checkpointer(Actor[Poke, Done]):
         # A restart goes on counting from the last checkpoint: else a process that restarts often would take none.
         self._taken = newest[0].sequence if newest else (await self._journal.head()).cut
         self._size = len(newest[0].content) if newest else 0
+        first = await self._journal.read(self._taken, limit=1)
+        self._since = first[0].at if first else self.clock.now()
         while True:
-            await self._written.wait_beyond(self._next - 1)
-            await self._take(whole=False)
+            await self._take(await self._due())
 
-    @property
-    def _next(self) -> int:
-        """Return the record at which the next checkpoint is due."""
-        return self._taken + interval(self._every, self._retention, self._size)
+    async def _due(self) -> int:
+        """Wait for as many records or bytes as a segment has, or for as long, and for one record at least; return the
+        record that the checkpoint is to stand for.
+        """
+        rotation = self._retention.rotation
+        if rotation is None or rotation.seconds is None:
+            return await self._enough()
+        with anyio.move_on_after(max(0.0, self._since + rotation.seconds + AFTER_S - self.clock.now())):
+            return await self._enough()
+        return await self._written.wait_beyond(self._taken)
 
-    async def _take(self, *, whole: bool) -> None:
+    async def _enough(self) -> int:
+        seen, end = self._taken, self._taken + interval(self._every, self._retention, self._size)
+        rotation = self._retention.rotation
+        if rotation is not None and rotation.bytes is not None:
+            # As many as its checkpoint at least: else a journal would be checkpoints rather than records.
+            left, step = max(rotation.bytes, self._size), LOOK
+            while left > 0 and seen < end:
+                upto = min(seen + step, end)
+                await self._written.wait_beyond(upto - 1)
+                try:
+                    weight = await self._journal.weigh(seen, upto)
+                except StorageError:
+                    return upto  # the checkpoint meets it too, and says so
+                left -= weight
+                # No more than fit, if they are like those of this look.
+                step = max(1, min(max(LOOK, left // LARGEST), left * (upto - seen) // max(weight, 1)))
+                seen = upto
+            return seen
+        await self._written.wait_beyond(end - 1)
+        return end
+
+    async def _take(self, through: int | None = None) -> None:
         async with self._lock:
             try:
-                await self._checkpoint(whole=whole)
+                await self._checkpoint(through)
             except StorageError as error:
                 # Not fatal: a restart reads more records then, and nothing is lost.
                 log.warning("no checkpoint was taken: %s", error)
@@ -106,13 +142,13 @@ class Checkpointer(Actor[Poke, Done]):
     def _try_later(self) -> None:
         # Folded anew the next time: what an error left half-applied cannot be trusted.
         self._state = None
-        self._taken = self._written.value
+        self._taken, self._since = self._written.value, self.clock.now()
 
-    async def _checkpoint(self, *, whole: bool) -> None:
+    async def _checkpoint(self, through: int | None) -> None:
         # Where many records came while a segment was written, checkpoints stay as near to each other as ever: segments
         # end at them, and questions begin at them.
         head = await self._journal.head()
-        state = await self._folded(head, head.sequence if whole else min(head.sequence, self._next))
+        state = await self._folded(head, head.sequence if through is None else min(head.sequence, through))
         if state.sequence <= self._taken:
             return
         make = partial(state.checkpoint, self.clock.now())
@@ -124,7 +160,7 @@ class Checkpointer(Actor[Poke, Done]):
             return
         # The record that vouches for a checkpoint is no reason to take another one.
         self._taken = made.sequence if made.sequence < head.sequence else kept.last
-        self._size = len(made.content)
+        self._size, self._since = len(made.content), made.at
         # After the checkpoint is durable: cut before, a crash in between would leave neither records nor state.
         await self._journal.trim(self._retention, self.clock.now())
 

@@ -105,7 +105,11 @@ def measures(
     run.
     """
     if by is not None:
-        return show_held(terminal, anyio.run(_held, file, HeldQuestion.of(by, begin, end, prices, csv or parquet)))
+        asked = HeldQuestion.of(by, begin, end, prices, csv or parquet)
+        found = anyio.run(_held, file, asked)
+        if (unknown := asked.unknown(found)) is not None:
+            terminal.warn(f"{file}: {unknown}")
+        return show_held(terminal, found)
     refuse_without_by(begin, end, prices)
     if csv is not None and parquet is not None:
         raise UsageError("--csv and --parquet exclude each other: one file a call")
@@ -159,6 +163,18 @@ class HeldQuestion:
         if since is not None and until is not None and until <= since:
             raise UsageError("expected a moment after --from", path="--to")
         return cls(by, since, until, None if prices is None else read_prices(prices))
+
+
+    def unknown(self, found: HeldResult) -> str | None:
+        """Return the sentence about a part of the time that the journal does not know; a bill of it has less."""
+        if self.begin is not None and found.end < self.begin:
+            return f"the journal ends before --from, at {format_moment(found.end)}"
+        said: list[str] = []
+        if self.begin is not None and found.begin > self.begin:
+            said.append(f"begins after --from: what was held before {format_moment(found.begin)} is not counted")
+        if self.end is not None and found.end < self.end:
+            said.append(f"ends before --to, at {format_moment(found.end)}")
+        return f"the journal {', and '.join(said)}" if said else None
 
 
 def refuse_without_by(begin: str | None, end: str | None, prices: Path | None) -> None:

@@ -219,6 +219,10 @@ class ChainedJournal:
             found = await (await self._part(segment.first - 1))[0].last(kind)
         return found
 
+    async def weigh(self, after: int, through: int) -> int:
+        """Return the bytes of those records that are in the newest part."""
+        return await self._newest.weigh(after, through)
+
     async def head(self) -> Head:
         """Return both ends."""
         head = await self._newest.head()
@@ -321,14 +325,20 @@ async def _listed(newest: FileJournal, path: Path) -> tuple[int, list[Segment]]:
 
 
 async def _first_since(moment: float, segments: Sequence[Segment], held: HeldSegments) -> int:
-    """Return the place of the first segment that ends at that moment or later."""
+    """Return the place of the first segment that ends at that moment or later; of the one before where the state that
+    it begins with is of a later moment, since nothing happened in between.
+    """
     low, high = 0, len(segments)
     while low < high:
         middle = (low + high) // 2
         async with await held.open(segments[middle]) as segment:
             last = await segment.read(segments[middle].last - 1, limit=1)
         low, high = (middle + 1, high) if last and last[0].at < moment else (low, middle)
-    return low
+    if not low or low == len(segments):
+        return max(low - 1, 0)  # what the newest part begins with is not known here
+    async with await held.open(segments[low]) as segment:
+        begins = await segment.checkpoints()
+    return low - 1 if begins and begins[-1].at > moment else low
 
 
 async def _part_with(cycle: int, segments: Sequence[Segment], held: HeldSegments) -> Segment | None:

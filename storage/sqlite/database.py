@@ -436,6 +436,10 @@ class Database:
         if max(last or 0, after) < written:
             raise DamagedError(max(last or 0, after) + 1, f"lost: records up to {written} were written")
 
+    async def weigh(self, after: int, through: int) -> int:
+        with reading():
+            return int((await self._rows(queries.WEIGHT, (after, through)))[0][0])
+
     async def last(self, kind: str) -> Stored | None:
         with reading():
             found = await self._rows(queries.LAST_OF_KIND, (kind,))

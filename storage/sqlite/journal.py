@@ -92,6 +92,10 @@ class SqliteJournal:
         """Return the records of these numbers, which rise. Raises DamagedError for the first that is lost."""
         return await self._loop.call(self._database.pick, numbers)
 
+    async def weigh(self, after: int, through: int) -> int:
+        """Return the bytes that the records above `after`, up to `through`, take in the file, packed."""
+        return await self._loop.call(self._database.weigh, after, through)
+
     async def last(self, kind: str) -> Stored | None:
         """Return the newest record of a kind."""
         return await self._loop.call(self._database.last, kind)

@@ -68,6 +68,8 @@ SPAN: Final = (
     "SELECT count(*), CAST(min(sequence) AS INTEGER), CAST(max(sequence) AS INTEGER), CAST(sum(sequence) AS INTEGER) "
     "FROM journal WHERE sequence > ? AND sequence <= ?"
 )
+WEIGHT: Final = "SELECT ifnull(sum(length(content)), 0) FROM journal WHERE sequence > ? AND sequence <= ?"
+"""Reads no content: the length stands before it."""
 LAST_OF_KIND: Final = (
     "SELECT ifnull(CAST(sequence AS INTEGER), -1) FROM journal WHERE kind = ? ORDER BY sequence DESC LIMIT 1"
 )

@@ -52,7 +52,7 @@ class Archive:
             return None
         end = checkpoints[1]
         segment = None
-        if await self._is_enough(begin, end):
+        if await self._is_enough(begin, end, checkpoints):
             segment = Segment(begin + 1, end.sequence, folder / f"{begin + 1:012}-{end.sequence:012}.db")
             folder.mkdir(mode=0o700, exist_ok=True)
             within = [one for one in reversed(checkpoints) if begin <= one.sequence < end.sequence]
@@ -87,16 +87,21 @@ class Archive:
         records = await self._journal.read(sequence - 1, limit=1) if sequence else ()
         return records[0].hash if records else b""
 
-    async def _is_enough(self, begin: int, end: Checkpoint) -> bool:
-        records, seconds = self._rotation.records, self._rotation.seconds
+    async def _is_enough(self, begin: int, end: Checkpoint, checkpoints: Sequence[Checkpoint]) -> bool:
+        records, seconds, size = self._rotation.records, self._rotation.seconds, self._rotation.bytes
         if end.sequence <= begin:
             return False
         if records is not None and end.sequence - begin >= records:
             return True
+        if size is not None and await self._journal.weigh(begin, end.sequence) >= size:
+            return True
         if seconds is None:
             return False
-        first = await self._journal.read(begin, limit=1)
-        return bool(first) and end.at - first[0].at >= seconds
+        since = next((one.at for one in checkpoints if one.sequence == begin), None)
+        if since is None:
+            first = await self._journal.read(begin, limit=1)
+            since = first[0].at if first else end.at
+        return end.at - since >= seconds
 
     async def _write(self, segment: Segment, head: Head, checkpoints: Sequence[Checkpoint]) -> None:
         after = segment.first - 1

@@ -77,12 +77,24 @@ async def test_what_recovery_needs_is_never_cut(journal: Journal) -> None:
     ("every", "rotation", "size", "expected"),
     [
         (50_000, None, 0, 50_000),
-        (50_000, Rotation(records=100), 0, APART * 5 // 4),
+        (50_000, Rotation(seconds=60.0), 0, APART * 5 // 4),
+        (50_000, Rotation(records=100_000), 0, APART * 5 // 4),
+        (50_000, Rotation(records=100), 0, 100),
+        (50_000, Rotation(records=100), 32 * 5_000, 5_000),
         (50_000, Rotation(seconds=60.0), 32 * 32_000, 40_000),
         (50_000, Rotation(records=100), 1 << 30, 50_000),
         (40, Rotation(records=100), 0, 40),
     ],
-    ids=["one file", "small states", "larger states", "large states", "as often as set"],
+    ids=[
+        "one file",
+        "small states",
+        "large segments",
+        "small segments",
+        "small segments of larger states",
+        "larger states",
+        "large states",
+        "as often as set",
+    ],
 )
 def test_checkpoints_for_segments_are_taken_sooner(
     every: int, rotation: Rotation | None, size: int, expected: int
@@ -92,7 +104,7 @@ def test_checkpoints_for_segments_are_taken_sooner(
 
 @pytest.mark.parametrize("size", [0, 600_000, 1_200_000])
 def test_checkpoint_that_has_grown_is_kept(size: int) -> None:
-    apart = interval(50_000, Retention(rotation=Rotation(records=100)), size)
+    apart = interval(50_000, Retention(rotation=Rotation(seconds=100.0)), size)
     assert too_near([(0, size), (apart, size * 6 // 5)]) == []
 
 

@@ -91,6 +91,20 @@ async def test_segment_keeps_checkpoints_that_are_far_enough_apart(path: Path, m
         assert (await journal.check()).whole
 
 
+async def test_segment_ends_after_its_bytes_or_its_span(path: Path) -> None:
+    async with await SqliteJournal.open(path, archived=True) as journal:
+        await journal.append(records(10, 1))
+        assert 0 < await journal.weigh(0, 10) < 2_000
+        assert await journal.weigh(10, 20) == 0
+    for rotation, count in ((Rotation(records=1_000), 0), (Rotation(records=1_000, bytes=100), 2)):
+        await written(path, 60, rotation)
+        assert (len(segments_of(path)) > count) == bool(count)
+    before = len(segments_of(path))
+    # A checkpoint is at the number of its last record here: spans count from one to another.
+    await written(path, 60, Rotation(seconds=10.0))
+    assert len(segments_of(path)) >= before + 4
+
+
 async def test_journal_in_its_file_stays_short_and_restarts(path: Path) -> None:
     await written(path, 300)
     async with await SqliteJournal.open(path) as journal:

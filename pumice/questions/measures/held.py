@@ -122,11 +122,15 @@ def read_prices(path: Path) -> Prices:
 async def held(
     journal: Journal, by: HeldGroup, begin: float | None, end: float | None, prices: Prices | None
 ) -> HeldResult:
-    """Return what was held between two moments; None: from the beginning, to the end. Raises DamagedError."""
+    """Return what was held between two moments; None: from the beginning, to the end. The answer's moments are nearer
+    where the journal knows less: its first records were cut off, or it ends before. Raises DamagedError.
+    """
     begun = await beginning(journal)
-    amounts = HeldAmounts(by, begun.at if begin is None else begin, inf if end is None else end)
+    known = begun.at if begun.after else -inf  # nothing was held before a first record
+    amounts = HeldAmounts(by, begun.at if begin is None else max(begin, known), inf if end is None else end)
     last = await begun.through(journal, Lives((amounts,)), until=amounts.end)
     amounts.end = min(amounts.end, last)  # what will be held later is not known
+    amounts.begin = min(amounts.begin, amounts.end)
     amounts.to(last)
     rows = [_row(name, of, prices) for name, of in sorted(amounts.held.items())]
     total: defaultdict[str, float] = defaultdict(float)

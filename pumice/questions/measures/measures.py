@@ -499,7 +499,9 @@ async def beginning(journal: Journal) -> Beginning:
     kept = [one for one in await journal.checkpoints() if one.sequence >= head.cut] if head.cut else []
     if kept:
         state = read_checkpoint(kept[-1])  # they come newest first
-        return Beginning(round(state.recovered.now, 3), state.sequence, state)
+        # Not the moment of its last cycle: pods were bound and ended since, and there may be no cycles at all.
+        following = await journal.read(state.sequence, limit=1)
+        return Beginning(round(min([kept[-1].at, *(one.at for one in following)]), 3), state.sequence, state)
     first = await journal.read(head.cut, limit=1)
     return Beginning(round(first[0].at, 3) if first else 0.0, head.cut)
 

@@ -8,12 +8,13 @@ from itertools import pairwise
 import anyio
 import pytest
 
+from pumice.actors.journal import checkpointer
 from pumice.core.messages.commands import Poke
 from pumice.storage.checkpoint import read_checkpoint
 from pumice.storage.errors import DiskFullError
 from pumice.storage.journal import Checkpoint
 from pumice.storage.memory import MemoryJournal
-from pumice.storage.retention import Retention
+from pumice.storage.retention import Retention, Rotation
 from tests.actors.rig import QUICK, idle, placed, started, three_nodes
 from tests.kit.jobs import gang
 
@@ -71,6 +72,39 @@ async def test_what_nobody_keeps_is_cut(anyio_backend: str) -> None:
         await idle(again)
         assert placed(again) == before
         assert len(before) == 20
+
+
+async def checkpoints_taken(rotation: Rotation) -> int:
+    """Submit to a system whose journal goes into such segments, and return how often a checkpoint was taken."""
+    taken = 0
+
+    class Counting(MemoryJournal):
+        async def save_checkpoint(self, checkpoint: Checkpoint) -> int:
+            nonlocal taken
+            taken += 1
+            return await super().save_checkpoint(checkpoint)
+
+    settings = replace(QUICK, checkpoint_every=50_000, retention=Retention(rotation=rotation))
+    async with started(Counting(), settings=settings) as system:
+        await system.submit(three_nodes())
+        for number in range(6):
+            await system.submit(gang(f"g{number}", pods=3, cpu="10m", duration="0"))
+            await idle(system)
+            await anyio.sleep(0.05)
+    return taken
+
+
+@pytest.mark.parametrize(
+    ("rotation", "least"),
+    [(Rotation(records=100_000), 0), (Rotation(records=100_000, bytes=20_000), 2), (Rotation(seconds=0.01), 1)],
+    ids=["neither", "bytes", "span"],
+)
+async def test_segments_by_bytes_and_span_get_checkpoints(
+    anyio_backend: str, rotation: Rotation, least: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpointer, "AFTER_S", 0.01)
+    taken = await checkpoints_taken(rotation)
+    assert taken >= least if least else taken == 0
 
 
 async def test_a_checkpoint_that_cannot_be_written_stops_nothing(

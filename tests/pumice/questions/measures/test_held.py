@@ -143,6 +143,25 @@ async def test_segments_before_the_moment_are_not_needed(anyio_backend: str, tmp
         assert found.rows == expected.rows
 
 
+@pytest.mark.anyio
+async def test_bill_of_a_cut_journal_says_from_when(anyio_backend: str) -> None:
+    journal, state = MemoryJournal(), CheckpointState()
+    written = records([("red", "ann", 2, 1, 30), ("red", "bob", 1, 1, 5)])
+    await journal.append(written[:6])
+    for stored in await journal.read():
+        state.note(stored)
+    cut = state.checkpoint(float(BEGAN + 5))
+    await journal.save_checkpoint(cut)
+    await journal.append(written[6:])
+    await journal.cut(cut.sequence)
+    early, late = [await held(journal, HeldGroup.NAMESPACE, float(begin), None, None) for begin in (BEGAN, BEGAN + 15)]
+    assert early.begin == BEGAN + 5
+    assert early.total.held_s["cpu"] == 2 * 25
+    assert (late.begin, late.total.held_s["cpu"]) == (BEGAN + 15, 2 * 15)
+    never = await held(journal, HeldGroup.NAMESPACE, float(BEGAN + 90), None, None)
+    assert (never.begin, never.end, never.rows) == (BEGAN + END, BEGAN + END, [])
+
+
 @pytest.mark.parametrize("text", ["prices: {cpu: -1}", "prices: {cpu: dear}", "cpu: 1", "prices: 3", "["])
 def test_broken_prices_are_refused(text: str, tmp_path: Path) -> None:
     file = tmp_path / "prices.yaml"
