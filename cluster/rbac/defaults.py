@@ -123,6 +123,8 @@ _ROLES: Final[dict[str, _Role]] = {
         ),
         into="view",
     ),
+    # Of metrics-server, which installs it with the API that this process serves itself (`kubectl top pods`).
+    "system:aggregated-metrics-reader": _Role((("get list watch", "metrics.k8s.io", "nodes pods"),), into="view"),
     "system:auth-delegator": _Role(_REVIEWS),
     "system:basic-user": _Role(
         (

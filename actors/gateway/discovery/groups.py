@@ -59,15 +59,19 @@ _OF_PODS: Final[tuple[Sub, ...]] = (
 _OF_ACCOUNTS: Final[Sub] = ("token", "authentication.k8s.io", "v1", "TokenRequest", ["create"])
 _OF_REQUESTS: Final[Sub] = ("approval", "certificates.k8s.io", "v1", "CertificateSigningRequest", PARTLY)
 _OF_NAMESPACES: Final[Sub] = ("finalize", "", "v1", "Namespace", ["update"])
-REVIEWS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
-    "authentication.k8s.io": (("selfsubjectreviews", "SelfSubjectReview"), ("tokenreviews", "TokenReview")),
+REVIEWS: Final[dict[str, tuple[tuple[str, str, bool], ...]]] = {
+    "authentication.k8s.io": (
+        ("selfsubjectreviews", "SelfSubjectReview", False),
+        ("tokenreviews", "TokenReview", False),
+    ),
     "authorization.k8s.io": (
-        ("selfsubjectaccessreviews", "SelfSubjectAccessReview"),
-        ("selfsubjectrulesreviews", "SelfSubjectRulesReview"),
-        ("subjectaccessreviews", "SubjectAccessReview"),
+        ("localsubjectaccessreviews", "LocalSubjectAccessReview", True),
+        ("selfsubjectaccessreviews", "SelfSubjectAccessReview", False),
+        ("selfsubjectrulesreviews", "SelfSubjectRulesReview", False),
+        ("subjectaccessreviews", "SubjectAccessReview", False),
     ),
 }
-"""Groups without stored objects: resource and kind of each review."""
+"""Groups without stored objects: resource and kind of each review, and whether it is about one namespace."""
 
 METRICS: Final = "metrics.k8s.io"
 METRICS_VERSION: Final = "v1beta1"
@@ -99,7 +103,7 @@ def aggregated(kinds: KindTable, version: str, *, core: bool) -> Object:
         if (name == "") is core
     ]
     if not core:
-        items += [_group(name, [_version("v1", list(map(_review, listed)))]) for name, listed in _reviews()]
+        items += [_group(name, [_version("v1", listed)]) for name, listed in _reviews()]
         metrics = [_metric(*each) for each in METRICS_KINDS]
         items.append(_group(METRICS, [_version(METRICS_VERSION, metrics)]))
         items.append(_group(advice.GROUP, [_version(advice.VERSION, list(map(_advice, advice.KINDS.values())))]))
@@ -111,8 +115,8 @@ def aggregated(kinds: KindTable, version: str, *, core: bool) -> Object:
     }
 
 
-def _reviews() -> list[tuple[str, list[tuple[str, str, str]]]]:
-    return [(group, [(group, plural, kind) for plural, kind in listed]) for group, listed in REVIEWS.items()]
+def _reviews() -> list[tuple[str, list[Object]]]:
+    return [(group, [_review(group, *each) for each in listed]) for group, listed in REVIEWS.items()]
 
 
 def _group(name: str, versions: list[Object]) -> Object:
@@ -152,12 +156,11 @@ def _gvk(group: str, version: str, kind: str) -> Object:
     return {"group": group, "version": version, "kind": kind}
 
 
-def _review(review: tuple[str, str, str]) -> Object:
-    group, plural, kind = review
+def _review(group: str, plural: str, kind: str, namespaced: bool) -> Object:
     return {
         "resource": plural,
         "responseKind": _gvk(group, "v1", kind),
-        "scope": "Cluster",
+        "scope": "Namespaced" if namespaced else "Cluster",
         "singularResource": kind.lower(),
         "verbs": ["create"],
     }
@@ -246,7 +249,7 @@ def resource_list(kinds: KindTable, group: str, version: str) -> Object | None:
 
 def _listed(kinds: KindTable, group: str, version: str) -> list[Object]:
     if group in REVIEWS and version == "v1":
-        return [_plain(plural, "", False, kind, ["create"]) for plural, kind in REVIEWS[group]]
+        return [_plain(plural, "", namespaced, kind, ["create"]) for plural, kind, namespaced in REVIEWS[group]]
     if group == METRICS and version == METRICS_VERSION:
         return [_plain(plural, "", namespaced, kind, READ) for plural, kind, namespaced in METRICS_KINDS]
     if group == advice.GROUP and version == advice.VERSION:

@@ -14,7 +14,7 @@ from pumice.cluster.rbac import escalation
 from pumice.cluster.rbac.rules import GROUP, User
 from pumice.core.messages.commands import Create, Patch, Update
 from pumice.core.messages.replies import Accepted, Refused
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, section
 from pumice.storage import codec
 
 if TYPE_CHECKING:
@@ -66,10 +66,18 @@ def _demand_room(site: Site, row: Kind, message: Write | Delete) -> None:
             return
     if is_new and hub.objects >= settings.object_limit:
         why = f"the server holds {hub.objects} objects, as many as it may (--max-objects)"
-        raise ApiError(refusals.forbidden(row, name, why))
+        raise ApiError(refusals.forbidden(row, name or _name(message), why))
     if grows:
         why = f"the objects have {hub.object_bytes} bytes, as many as they may (--max-object-bytes)"
-        raise ApiError(refusals.forbidden(row, name, why))
+        raise ApiError(refusals.forbidden(row, name or _name(message), why))
+
+
+def _name(message: Write | Delete) -> str:
+    """Return the name of an object that is to be created; a generated one is not known yet."""
+    if not isinstance(message, Create):
+        return ""
+    meta = section(cast("Object", codec.unpack(message.blob)), "metadata")
+    return str(meta.get("name") or meta.get("generateName") or "")
 
 
 async def _granted(site: Site, user: User, row: Kind, message: Write) -> Write:

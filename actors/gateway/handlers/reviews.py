@@ -33,9 +33,10 @@ def kind_of_review(target: Target) -> str:
     """Return the kind of review that a path asks for; "" for another path."""
     if target.version != "v1" or target.name:
         return ""
-    if (target.group, target.plural) == (_GROUP, "localsubjectaccessreviews"):
-        return "LocalSubjectAccessReview"
-    return dict(REVIEWS.get(target.group, ())).get(target.plural, "")
+    for plural, kind, namespaced in REVIEWS.get(target.group, ()):
+        if plural == target.plural and namespaced is bool(target.namespace):
+            return kind
+    return ""
 
 
 async def review(site: Site, exchange: Exchange, target: Target) -> None:

@@ -42,6 +42,7 @@ async def test_too_many_objects() -> None:
     async with serving(object_limit=60) as web:
         last, why = await fill(web)
         assert "as many as it may (--max-objects)" in why
+        assert why.startswith(f'configmaps "c{int(last[1:]) + 1}" is forbidden: ')
         await web.send("PATCH", f"{CONFIG_MAPS}/new?fieldManager=m", config_map("new"), 403, **APPLY)
         await web.send("PATCH", f"{CONFIG_MAPS}/{last}?fieldManager=m&force=true", config_map(last, 9), 200, **APPLY)
         await web.send("PATCH", f"{CONFIG_MAPS}/{last}", {"data": {"y": "y" * 10_000}}, 200, **MERGE)

@@ -253,6 +253,10 @@ async def test_reviews_tell_what_requests_meet() -> None:
         local = f"{REVIEWS}/namespaces/default/localsubjectaccessreviews"
         assert (await web.send("POST", local, asked, 201, **ADMIN))["status"]["allowed"]
         await web.send("POST", f"{REVIEWS}/namespaces/other/localsubjectaccessreviews", asked, 400, **ADMIN)
+        listed = (await web.send("GET", REVIEWS, **ADMIN))["resources"]
+        assert {each["name"] for each in listed if each["namespaced"]} == {"localsubjectaccessreviews"}
+        await web.send("POST", f"{REVIEWS}/localsubjectaccessreviews", asked, 404, **ADMIN)
+        await web.send("POST", f"{REVIEWS}/namespaces/default/subjectaccessreviews", asked, 404, **ADMIN)
 
 
 @anyio
