@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import anyio
+import msgspec
 import typer
 from rich.console import Console
 
@@ -32,7 +33,7 @@ from pumice.questions.explain.asked import SETTLED, accounted, last_job, recorde
 from pumice.questions.explain.ended import end_among, end_in
 from pumice.questions.explain.refused import RefusedBind, refused_among
 from pumice.questions.explain.scene import EXPLAINED, Scene, jobs_of, pods_of, present
-from pumice.questions.explain.server import Server, ServerError, ask, fetch, next_cycle
+from pumice.questions.explain.server import Server, ServerError, answers_alone, ask, fetch, next_cycle
 from pumice.questions.replay.plugins import demand_plugins
 from pumice.questions.whatif.naming import identity_named
 
@@ -93,6 +94,9 @@ def explain(
     if now is not None and not manifests:
         raise UsageError("a server and a journal have their own clock; --now goes with -f", path="--now")
     (known, whole), file = _object_named(kind, name), None
+    if asked is not None and config is None and cycle is None and answers_alone(asked):
+        _tell_answer(answered(asked, known, whole, seconds), terminal)
+        return Exit.DONE
     ended, again, code = None, None, Exit.DONE
     if asked is not None or manifests:
         if cycle is not None:
@@ -130,6 +134,25 @@ def _present(
     else:
         objects, whole, now, cycle = fetch(server), True, time.time(), next_cycle(server)
     return present(objects, settings, now, terminal.warn, cycle), Exit.DONE if whole else Exit.USAGE
+
+
+MOST_S: Final = 60.0
+"""The largest budget that a server accepts."""
+
+
+def answered(server: Server, kind: str, name: str, seconds: float) -> Account:
+    """Return the server's own answer, as of its newest cycle. Raises ServerError."""
+    namespace, _, bare = name.partition("/")
+    told = ask(server, f"namespaces/{namespace}/explanations/{bare}?of={kind}&budget={min(seconds, MOST_S):g}")
+    return msgspec.convert({**told, "kind": told.get("of")}, Account)  # `kind` is the answer's own there
+
+
+def _tell_answer(account: Account, terminal: Terminal) -> None:
+    def table(console: Console) -> None:
+        show(console, account)
+        show_advice(console, account)
+
+    terminal.emit(account, table)
 
 
 def counted(scene: Scene, server: Server, kind: str, name: str) -> Scene:

@@ -164,7 +164,6 @@ class HeldQuestion:
             raise UsageError("expected a moment after --from", path="--to")
         return cls(by, since, until, None if prices is None else read_prices(prices))
 
-
     def unknown(self, found: HeldResult) -> str | None:
         """Return the sentence about a part of the time that the journal does not know; a bill of it has less."""
         if self.begin is not None and found.end < self.begin:

@@ -44,8 +44,16 @@ NEEDED: Final = ("Node", "Pod")
 """Kinds that every server has; the others may be unknown to it."""
 
 
+ASK_ITSELF: Final = (
+    "with rights to the pods of some namespaces use `pumice explain`, or ask the server itself, such as with "
+    f"`kubectl get --raw /{ADVICE}/standings`"
+)
+
+
 class ServerError(WorldError):
-    """A server does not answer, or not as a Kubernetes API."""
+    """A server does not answer, or not as a Kubernetes API. `forbidden`: it does not let this user read that."""
+
+    forbidden = False
 
 
 @dataclass(frozen=True)
@@ -65,7 +73,22 @@ def fetch(server: Server) -> list[Object]:
     URL.
     """
     with _client(server) as client, _told(server.url):
-        return [obj for kind in ASKED for obj in _listed(client, server.url, KINDS[kind])]
+        try:
+            return [obj for kind in ASKED for obj in _listed(client, server.url, KINDS[kind])]
+        except ServerError as error:
+            if not error.forbidden or client.get(ADVICE).status_code != OK:
+                raise
+            raise ServerError(f"{error}; {ASK_ITSELF}") from error
+
+
+def answers_alone(server: Server) -> bool:
+    """Return whether the server does not show its nodes to this user, and answers questions itself: it knows which
+    namespaces the user may ask about. Raises ServerError, ConfigError.
+    """
+    with _client(server) as client, _told(server.url):
+        if client.get("api/v1/nodes", params={"limit": "1"}).status_code != FORBIDDEN:
+            return False
+        return client.get(ADVICE).status_code == OK
 
 
 def ask(server: Server, path: str) -> Object:
@@ -193,7 +216,9 @@ def _found(answer: httpx.Response, what: str) -> Object:
     found = _json(answer)
     if answer.status_code not in DONE or not found:
         why = _refusal(answer) or found.get("message") or answer.text[:EXCERPT]
-        raise ServerError(f"{what}: {answer.status_code} {answer.reason_phrase}: {why}")
+        error = ServerError(f"{what}: {answer.status_code} {answer.reason_phrase}: {why}")
+        error.forbidden = answer.status_code == FORBIDDEN
+        raise error
     return found
 
 

@@ -237,6 +237,31 @@ def test_what_a_server_cannot_be_asked(url: str, tmp_path: Path) -> None:
     assert "http://127.0.0.1:1: no answer" in nobody.err
 
 
+@pytest.mark.parametrize("is_pumice", [True, False])
+def test_user_of_one_namespace_is_answered_by_the_server(is_pumice: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = {"kind": "Explanation", "apiVersion": "pumice.dev/v1", "metadata": {"name": "g"}, "schema": "explain/1"}
+    told |= {"of": "job", "name": "red/g", "cycle": 7, "state": "Pending", "message": "no room", "unblock": ["add one"]}
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if is_pumice and request.url.path == "/apis/pumice.dev/v1":
+            return httpx.Response(200, json={"kind": "APIResourceList"}, request=request)
+        if is_pumice and request.url.path == "/apis/pumice.dev/v1/namespaces/red/explanations/g":
+            assert dict(request.url.params) == {"of": "job", "budget": "60"}
+            return httpx.Response(200, json=told, request=request)
+        return httpx.Response(403, json={"message": "nodes is forbidden"}, request=request)
+
+    monkeypatch.setattr(sources, "Server", partial(Server, transport=httpx.MockTransport(answer)))
+    command = ("explain", "--server", URL, "--budget", 90, "job", "red/g")
+    said, listed = pumice(*command, "-o", "table"), pumice("queue", "--server", URL)
+    assert "nodes is forbidden" in listed.err
+    assert ("/apis/pumice.dev/v1/standings" in listed.err) is is_pumice
+    if not is_pumice:
+        assert (said.code, "nodes is forbidden" in said.err) == (3, True)
+        return
+    assert (said.code, said.err, said.out) == (0, "", "job red/g in cycle 7: Pending\nno room\nadd one\n")
+    assert (pumice(*command, "-o", "json").json["kind"], listed.code) == ("job", 3)
+
+
 @pytest.mark.parametrize("command", [("top", "--once"), ("queue",), ("explain", "pod", "a"), ("eta",), ("whatif",)])
 def test_a_command_that_asks_a_server_takes_a_token_file(
     command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
