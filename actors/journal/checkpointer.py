@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 PIECE = 500
 """Records read at a time: the recorder waits no longer than for these."""
 AFTER_S = 1.0
-"""Delay of a checkpoint that ends a span of time: a timer may be early by the wall clock, and a segment is a whole one."""
+"""Delay of a checkpoint that ends a span of time: a timer may be early by the wall clock, and the span must be over."""
 LOOK = 16
 """Records after which their bytes are counted, where bytes are limited; more where the largest ones would fit."""
 LARGEST = 1_500_000

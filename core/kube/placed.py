@@ -97,8 +97,8 @@ class SpecialPods:
     """The special pods of each node, kept from session to session: only nodes whose pods changed are read again.
 
     Looking through all pods anew, a cycle of `pod_index`'s measure takes 1.2 times as long; looking only which nodes
-    changed, a cycle on 10,000 nodes takes 1.2 ms. Looking at all nodes with changes, a cycle of `bench steady` takes 1.25
-    times as long.
+    changed, a cycle on 10,000 nodes takes 1.2 ms. Looking at all nodes with changes, a cycle of `bench steady` takes
+    1.25 times as long.
     """
 
     def __init__(self) -> None:

@@ -148,7 +148,7 @@ async def test_checkpoints_stay_near_where_many_records_came_meanwhile(anyio_bac
         assert head > first + 4 * EVERY
         cutting.set()
         with anyio.fail_after(10):
-            while taken[-1] < head - EVERY:
+            while taken[-1] < head - EVERY:  # noqa: ASYNC110
                 await anyio.sleep(0.005)
     assert all(EVERY <= later - earlier < 2 * EVERY for earlier, later in pairwise(taken))
 
