@@ -106,10 +106,10 @@ def measures(
     """
     if by is not None:
         asked = HeldQuestion.of(by, begin, end, prices, csv or parquet)
-        found = anyio.run(_held, file, asked)
-        if (unknown := asked.unknown(found)) is not None:
+        amounts = anyio.run(_held, file, asked)
+        if (unknown := asked.unknown(amounts)) is not None:
             terminal.warn(f"{file}: {unknown}")
-        return show_held(terminal, found)
+        return show_held(terminal, amounts)
     refuse_without_by(begin, end, prices)
     if csv is not None and parquet is not None:
         raise UsageError("--csv and --parquet exclude each other: one file a call")

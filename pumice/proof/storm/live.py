@@ -60,6 +60,10 @@ class WatchedJournal:
         """Read at most `limit` records (of these kinds) numbered above `after`, oldest first."""
         return await self._inner.read(after, kinds, limit)
 
+    async def weigh(self, after: int, through: int) -> int:
+        """Return the bytes of the records above `after`, up to `through`."""
+        return await self._inner.weigh(after, through)
+
     async def last(self, kind: str) -> Stored | None:
         """Return the newest record of a kind."""
         return await self._inner.last(kind)

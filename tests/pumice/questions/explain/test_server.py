@@ -19,6 +19,7 @@ from pumice.cli.inputs import in_force
 from pumice.cluster.api.kinds import KINDS
 from pumice.config.errors import ConfigError
 from pumice.config.load import default_text
+from pumice.core.objects.metadata import Object
 from pumice.core.objects.parts import WATCHED
 from pumice.questions.explain.server import ASKED, Server, ServerError, configuration, fetch
 from tests.kit.jobs import gang
@@ -239,7 +240,7 @@ def test_what_a_server_cannot_be_asked(url: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("is_pumice", [True, False])
 def test_user_of_one_namespace_is_answered_by_the_server(is_pumice: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = {"kind": "Explanation", "apiVersion": "pumice.dev/v1", "metadata": {"name": "g"}, "schema": "explain/1"}
+    told: Object = {"kind": "Explanation", "apiVersion": "pumice.dev/v1", "metadata": {}, "schema": "explain/1"}
     told |= {"of": "job", "name": "red/g", "cycle": 7, "state": "Pending", "message": "no room", "unblock": ["add one"]}
 
     def answer(request: httpx.Request) -> httpx.Response:
