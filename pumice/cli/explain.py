@@ -95,8 +95,7 @@ def explain(
         raise UsageError("a server and a journal have their own clock; --now goes with -f", path="--now")
     (known, whole), file = _object_named(kind, name), None
     if asked is not None and config is None and cycle is None and answers_alone(asked):
-        _tell_answer(answered(asked, known, whole, seconds), terminal)
-        return Exit.DONE
+        return _tell_answer(answered(asked, known, whole, seconds), terminal)
     ended, again, code = None, None, Exit.DONE
     if asked is not None or manifests:
         if cycle is not None:
@@ -107,10 +106,7 @@ def explain(
         if asked is not None:
             scene = counted(scene, asked, known, whole)
     else:
-        if config is not None:
-            raise UsageError(
-                "a journal holds its own configuration; --config goes with --server and -f", path="--config"
-            )
+        _refuse_for_journal(config)
         file = db or Path("pumice.db")
         anyio.run(demand_plugins, file, plugins_dir, terminal.warn)
         scene = anyio.run(recorded, file, known, whole, cycle, terminal.warn)
@@ -147,12 +143,18 @@ def answered(server: Server, kind: str, name: str, seconds: float) -> Account:
     return msgspec.convert({**told, "kind": told.get("of")}, Account)  # `kind` is the answer's own there
 
 
-def _tell_answer(account: Account, terminal: Terminal) -> None:
+def _tell_answer(account: Account, terminal: Terminal) -> Exit:
     def table(console: Console) -> None:
         show(console, account)
         show_advice(console, account)
 
     terminal.emit(account, table)
+    return Exit.DONE
+
+
+def _refuse_for_journal(config: Path | None) -> None:
+    if config is not None:
+        raise UsageError("a journal holds its own configuration; --config goes with --server and -f", path="--config")
 
 
 def counted(scene: Scene, server: Server, kind: str, name: str) -> Scene:
