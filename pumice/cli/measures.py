@@ -105,11 +105,7 @@ def measures(
     run.
     """
     if by is not None:
-        asked = HeldQuestion.of(by, begin, end, prices, csv or parquet)
-        amounts = anyio.run(_held, file, asked)
-        if (unknown := asked.unknown(amounts)) is not None:
-            terminal.warn(f"{file}: {unknown}")
-        return show_held(terminal, amounts)
+        return _tell_held(file, HeldQuestion.of(by, begin, end, prices, csv or parquet), terminal)
     refuse_without_by(begin, end, prices)
     if csv is not None and parquet is not None:
         raise UsageError("--csv and --parquet exclude each other: one file a call")
@@ -186,6 +182,13 @@ def refuse_without_by(begin: str | None, end: str | None, prices: Path | None) -
 async def _held(file: Path, asked: HeldQuestion) -> HeldResult:
     async with open_history(file, since=asked.begin) as journal:
         return await held(journal, asked.by, asked.begin, asked.end, asked.prices)
+
+
+def _tell_held(file: Path, asked: HeldQuestion, terminal: Terminal) -> int:
+    found = anyio.run(_held, file, asked)
+    if (unknown := asked.unknown(found)) is not None:
+        terminal.warn(f"{file}: {unknown}")
+    return show_held(terminal, found)
 
 
 def show_held(terminal: Terminal, found: HeldResult) -> int:
