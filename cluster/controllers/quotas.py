@@ -7,11 +7,12 @@ objects only what they count is remembered.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from pumice.cluster.kube.merge_patch import diff_patch
-from pumice.cluster.kube.min_resources import Amounts
+from pumice.cluster.kube.min_resources import Amounts, added
 from pumice.cluster.kube.quota_usage import COUNTED, counts, total_of, usage_of, used_status
 from pumice.cluster.machine import Machine
 from pumice.core.messages.commands import ApiRequest, UpdateStatus
@@ -24,6 +25,27 @@ QUOTA: Final = "ResourceQuota"
 USER: Final = "resourcequota-controller"
 
 
+@dataclass(slots=True)
+class AlikeObjects:
+    """So many objects of a namespace of which the same is counted: a namespace has thousands of pods, and few sorts.
+    `asked`: what scopes ask about.
+    """
+
+    kind: str
+    asked: Object
+    usage: Amounts
+    count: int = 0
+
+    def total(self) -> Amounts:
+        """Return what all of them use."""
+        total, double, left = Amounts(), self.usage, self.count
+        while left:
+            if left & 1:
+                total = added(total, double)
+            double, left = added(double, double), left >> 1
+        return total
+
+
 class QuotaMachine(Machine):
     """Keeps the status of ResourceQuotas up to date with the objects of their namespaces."""
 
@@ -31,7 +53,8 @@ class QuotaMachine(Machine):
 
     def __init__(self) -> None:
         self._quotas: dict[Name, Object] = {}
-        self._held: dict[str, dict[Name, tuple[Object, Amounts]]] = {}  # by namespace: what scopes ask, and use
+        self._held: dict[str, dict[Name, Hashable]] = {}  # by namespace: the sort of each object
+        self._sorts: dict[str, dict[Hashable, AlikeObjects]] = {}  # and all that is counted of objects alike
         self._stale: dict[Name, None] = {}
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
@@ -47,11 +70,17 @@ class QuotaMachine(Machine):
 
     def _is_news(self, kind: str, name: Name, obj: Object, *, deleted: bool) -> bool:
         """Return whether the object counts otherwise than before."""
-        held = self._held.setdefault(name[0], {})
+        held, sorts = self._held.setdefault(name[0], {}), self._sorts.setdefault(name[0], {})
         before = held.pop((kind, name[1]), None)
+        if before is not None:
+            sorts[before].count -= 1
+            if not sorts[before].count:
+                del sorts[before]
         if deleted:
             return before is not None
-        after = held[kind, name[1]] = _counted(obj) if kind == "Pod" else {}, usage_of(kind, obj)
+        asked, usage = _counted(obj) if kind == "Pod" else {}, usage_of(kind, obj)
+        after = held[kind, name[1]] = kind, pack(asked), tuple(usage.items())
+        sorts.setdefault(after, AlikeObjects(kind, asked, usage)).count += 1
         return before != after
 
     def step(self, now: float) -> Sequence[ApiRequest]:
@@ -62,8 +91,8 @@ class QuotaMachine(Machine):
             quota = self._quotas.get(name)
             if quota is None:
                 continue
-            held = self._held.get(name[0], {}).items()
-            total = total_of(usage for (kind, _), (obj, usage) in held if counts(quota, kind, obj))
+            sorts = self._sorts.get(name[0], {}).values()
+            total = total_of(each.total() for each in sorts if counts(quota, each.kind, each.asked))
             patch = diff_patch(section(quota, "status"), used_status(quota, total))
             if patch:
                 requests.append(UpdateStatus(QUOTA, *name, pack(patch), quota["metadata"]["resourceVersion"], USER))

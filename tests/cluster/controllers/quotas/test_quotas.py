@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
-from pumice.cluster.controllers.quotas import QuotaMachine
-from pumice.cluster.kube.quota_usage import is_in_scope, quota_status
-from pumice.core.messages.commands import Create, LoadObject
+from pumice.cluster.controllers.quotas import AlikeObjects, QuotaMachine
+from pumice.cluster.kube.min_resources import Amounts
+from pumice.cluster.kube.quota_usage import is_in_scope, quota_status, total_of
+from pumice.core.messages.commands import Create, LoadObject, UpdateStatus
 from pumice.core.messages.replies import Accepted, Refused
 from pumice.core.objects.metadata import Object
-from pumice.storage.codec import pack
+from pumice.core.quantity import quantity_of
+from pumice.storage.codec import pack, unpack
 from tests.actors.cluster import Cluster
 from tests.kit.definitions import definition
 from tests.kit.pods import pod
@@ -180,3 +183,34 @@ def job(name: str) -> Object:
     task = {"name": "t", "replicas": 1, "template": {"spec": pod("p", cpu="1")["spec"]}}
     metadata = {"name": name, "namespace": "default"}
     return {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": metadata, "spec": {"tasks": [task]}}
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 100])
+def test_objects_alike_use_what_each_of_them_uses(count: int) -> None:
+    usage = {"requests.cpu": quantity_of("150m"), "requests.memory": quantity_of("1Gi"), "pods": quantity_of("1")}
+    alike = AlikeObjects("Pod", {}, usage, count).total()
+    summed = total_of([usage] * count)
+    assert {name: each.canonical() for name, each in alike.items()} == {
+        name: each.canonical() for name, each in summed.items()
+    }
+
+
+def test_pods_alike_are_added_up_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine, summed = QuotaMachine(), list[int]()
+
+    def noted(usages: Iterable[Amounts]) -> Amounts:
+        each = [*usages]
+        summed.append(len(each))
+        return total_of(each)
+
+    monkeypatch.setattr("pumice.cluster.controllers.quotas.total_of", noted)
+    quota = {"metadata": {"name": "q", "namespace": "default", "resourceVersion": "1"}, "spec": {"hard": {"pods": "9"}}}
+    machine.observe("ResourceQuota", quota, 1)
+    for number in range(40):
+        machine.observe("Pod", pod(f"p{number}", cpu="1" if number % 2 else "2"), number)
+    for number in range(30):
+        machine.observe("Pod", pod(f"p{number}", cpu="1" if number % 2 else "2"), 100 + number, deleted=True)
+    (request,) = machine.step(0.0)
+    assert isinstance(request, UpdateStatus)
+    assert unpack(request.blob)["used"] == {"pods": "10"}
+    assert summed == [3], "the quota itself counts, too"
