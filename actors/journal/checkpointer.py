@@ -159,7 +159,7 @@ class Checkpointer(Actor[Poke, Done]):
             self._try_later()
             return
         # The record that vouches for a checkpoint is no reason to take another one.
-        self._taken = made.sequence if made.sequence < head.sequence else kept.last
+        self._taken = kept.last if kept.last == made.sequence + 1 else made.sequence
         self._size, self._since = len(made.content), made.at
         # After the checkpoint is durable: cut before, a crash in between would leave neither records nor state.
         await self._journal.trim(self._retention, self.clock.now())

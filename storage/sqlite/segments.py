@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Final
 from anyio.to_thread import run_sync
 
 from pumice.storage.errors import OpenError
-from pumice.storage.journal import Checkpoint
+from pumice.storage.journal import CHECKPOINT, Checkpoint
+from pumice.storage.records import is_vouched
 from pumice.storage.retention import Retention, Rotation, cut_point, too_near
 from pumice.storage.sqlite.backup import becoming, copy_records
 from pumice.storage.sqlite.chained import ChainedJournal, Segment, folder_of, joined, segments_of
@@ -56,6 +57,7 @@ class Archive:
             segment = Segment(begin + 1, end.sequence, folder / f"{begin + 1:012}-{end.sequence:012}.db")
             folder.mkdir(mode=0o700, exist_ok=True)
             within = [one for one in reversed(checkpoints) if begin <= one.sequence < end.sequence]
+            within = [one for one in within if await self._is_vouched(one, end.sequence)]
             near = too_near([(begin, 0), *((one.sequence, len(one.content)) for one in within if one.sequence > begin)])
             await self._write(segment, head, [one for one in within if one.sequence not in near])
             begin = end.sequence
@@ -89,7 +91,8 @@ class Archive:
 
     async def _is_enough(self, begin: int, end: Checkpoint, checkpoints: Sequence[Checkpoint]) -> bool:
         records, seconds, size = self._rotation.records, self._rotation.seconds, self._rotation.bytes
-        if end.sequence <= begin:
+        first = next((one for one in checkpoints if one.sequence == begin), None)
+        if end.sequence <= begin or (first is not None and not await self._is_vouched(first, end.sequence)):
             return False
         if records is not None and end.sequence - begin >= records:
             return True
@@ -97,11 +100,17 @@ class Archive:
             return True
         if seconds is None:
             return False
-        since = next((one.at for one in checkpoints if one.sequence == begin), None)
-        if since is None:
-            first = await self._journal.read(begin, limit=1)
-            since = first[0].at if first else end.at
-        return end.at - since >= seconds
+        if first is not None:
+            return end.at - first.at >= seconds
+        oldest = await self._journal.read(begin, limit=1)
+        return bool(oldest) and end.at - oldest[0].at >= seconds
+
+    async def _is_vouched(self, checkpoint: Checkpoint, through: int) -> bool:
+        """Return whether a record up to that one vouches for the checkpoint: a segment proves its own. The record
+        comes late where a checkpoint stands for fewer records than there are.
+        """
+        found = await self._journal.read(max(checkpoint.sequence - 1, 0), (CHECKPOINT,), BATCH)
+        return is_vouched(checkpoint, [one for one in found if one.sequence <= through])
 
     async def _write(self, segment: Segment, head: Head, checkpoints: Sequence[Checkpoint]) -> None:
         after = segment.first - 1

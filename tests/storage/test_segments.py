@@ -91,6 +91,26 @@ async def test_segment_keeps_checkpoints_that_are_far_enough_apart(path: Path, m
         assert (await journal.check()).whole
 
 
+async def test_segment_proves_the_states_that_it_keeps(path: Path) -> None:
+    """Also where a checkpoint is saved long after the record that it stands for."""
+    async with await SqliteJournal.open(path, archived=True) as journal:
+        archive = Archive(journal, path, ROTATION)
+        for _number in range(20):
+            before = (await journal.head()).sequence
+            await journal.append(records(EVERY, before + 1))
+            late = max(EVERY, before - 25)
+            await journal.save_checkpoint(Checkpoint(late, float(late), b"state of %d" % late))
+            await archive.rotate()
+    assert len(segments_of(path)) > 2
+    for segment in segments_of(path):
+        async with await SqliteJournal.open(segment.path, read_only=True) as journal:
+            head = await journal.head()
+            assert (head.cut + 1, head.sequence) == (segment.first, segment.last)
+            assert (await journal.check()).whole
+            assert all(each.sequence <= segment.last for each in await journal.checkpoints())
+    await together(path)
+
+
 async def test_segment_ends_after_its_bytes_or_its_span(path: Path) -> None:
     async with await SqliteJournal.open(path, archived=True) as journal:
         await journal.append(records(10, 1))
