@@ -12,7 +12,7 @@ from typing import Final
 from pumice.cluster.api.kinds import KINDS
 from pumice.cluster.kernel.roster import RULES
 from pumice.core.actions import ACTIONS
-from pumice.core.plugins import PLUGINS
+from pumice.core.plugins import BUILT_IN
 
 PAGE: Final = Path(__file__).parents[1] / "reference" / "features.md"
 WORKLOADS: Final = Path(__file__).parents[1] / "reference" / "workloads.md"
@@ -20,7 +20,7 @@ WORKLOADS: Final = Path(__file__).parents[1] / "reference" / "workloads.md"
 
 def listed(text: str) -> str:
     """Return the page's text with both rows as they should be."""
-    return with_row(with_row(text, "actions", ACTIONS), "plugins", PLUGINS)
+    return with_row(with_row(text, "actions", ACTIONS), "plugins", BUILT_IN)
 
 
 def with_row(text: str, what: str, names: Iterable[str]) -> str:
