@@ -17,7 +17,7 @@ import sqlite3
 import sys
 from array import array
 from bisect import bisect_right
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -99,6 +99,8 @@ class NameIndex:
 
     def _opened(self) -> sqlite3.Connection:
         """Return the database, made anew where it is of another form."""
+        with suppress(OSError):  # where it cannot be made, the connection says so
+            self._file.touch(mode=0o600)  # as the journal itself: it has the names of all objects
         database = sqlite3.connect(self._file, timeout=WAIT_S, isolation_level=None)
         try:
             if _form(database) != FORM:

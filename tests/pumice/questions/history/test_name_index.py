@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import shutil
 import sqlite3
+import stat
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,11 @@ async def test_story_by_the_index_is_that_of_the_whole_journal(path: Path, name:
     expected = await told_by_all(path, name)
     assert await told(path, name) == expected
     assert bool(expected) is (name != "default/no")
+
+
+async def test_index_can_be_read_by_its_owner_alone(path: Path) -> None:
+    await index_names(path)
+    assert stat.S_IMODE((folder_of(path) / FILE).stat().st_mode) == 0o600
 
 
 async def test_question_about_a_job_picks_only_its_records(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
