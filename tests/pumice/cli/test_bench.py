@@ -118,15 +118,24 @@ QUICK = ("topology", "spread", "openb")
 """The others are measured above, or slow."""
 
 
-@pytest.mark.parametrize("sizes", [ONE, ODD], ids=["one", "odd"])
+def sized(scenario: str) -> list[str]:
+    """The sizes that a scenario has."""
+    return [name for name in SIZES if getattr(SCENARIOS[scenario].defaults, name)]
+
+
 @pytest.mark.parametrize(
-    "scenario", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in SCENARIOS]
+    ("scenario", "sizes"),
+    [
+        pytest.param(name, sizes, marks=() if name in QUICK else pytest.mark.slow, id=f"{name}-{which}")
+        for name in SCENARIOS
+        for which, sizes in (("one", ONE), ("odd", ODD))
+        if which == "one" or sized(name)  # without sizes both are the same run
+    ],
 )
 def test_every_scenario_runs_small_and_odd(scenario: str, sizes: dict[str, int], tmp_path: Path) -> None:
     arguments: list[object] = ["--runs", 1]
-    for name, size in sizes.items():
-        if getattr(SCENARIOS[scenario].defaults, name):
-            arguments += [f"--{name}", size]
+    for name in sized(scenario):
+        arguments += [f"--{name}", sizes[name]]
     if scenario == "openb":
         (tmp_path / "n.csv").write_text(NODES)
         (tmp_path / "p.csv").write_text(PODS)
