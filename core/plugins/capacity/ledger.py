@@ -25,11 +25,16 @@ class Ledger:
     """
 
     def __init__(self, session: Session, *, hierarchical: bool) -> None:
+        self.hierarchical = hierarchical
+        self.begin(session)
+
+    def begin(self, session: Session) -> None:
+        """Gather the numbers of a session: rules that read this ledger go on with them."""
+        hierarchical = self.hierarchical
         self.dims = session.dims
         self.names = [queue.name for queue in session.snapshot.queues]
         self._rows = {name: row for row, name in enumerate(self.names)}
         self._made: dict[str, CapacityAttributes] = {}
-        self.hierarchical = hierarchical
         self.kept = kept_limits(session, hierarchical)
         self.demand = QueueDemand(session.snapshot, session.jobs.by_queue)
         self.limits: dict[str, FixedAttributes] = self.kept.limits or {}

@@ -528,9 +528,8 @@ class Capacity(BuiltInPlugin):
         self.ledger = Ledger(session, hierarchical=option is not None and option.is_enabled("Hierarchy"))
         if not self.ledger.ready:
             session.fit.obstacles[self.name] = self.ledger.problem
-        session.tellers.queues.append(self)
         self._claims = DeviceQuotas(session, enabled=self._count_devices, capacities=self._sum_capacities)
-        self._count_claims()
+        self.on_session_renew(session)
         self._register_limits(session, charge_on_admission="enqueue-charges-once" in fixes)
         self._register_orders(session, best_effort_last="capacity-best-effort-last" in fixes)
         simulation = CapacitySimulation(session, self.ledger, self._claims)
@@ -538,6 +537,17 @@ class Capacity(BuiltInPlugin):
         session.points.simulate_remove_task.add(self.name, simulation.remove)
         session.points.simulate_allocatable.add(self.name, simulation.allocatable)
         session.points.handle(self._on_allocate, self._on_deallocate, takes_back=True)
+
+    def can_go_on(self, session: Session) -> bool:
+        """Return whether the tree could be used, and still can: an unusable one registers fewer rules."""
+        could = self.ledger.ready
+        self.ledger.begin(session)
+        return could and self.ledger.ready
+
+    def on_session_renew(self, session: Session) -> None:
+        """Count devices again; the ledger has been filled. A change of a claim ends the session that has read it."""
+        session.tellers.queues.append(self)
+        self._count_claims()
 
     def on_session_close(self, session: Session) -> None:
         """Write nothing."""

@@ -54,6 +54,24 @@ tiers:
 """,
     source="test",
 )
+CAPACITY = parse_scheduler_config(
+    """
+actions: "enqueue, allocate, reclaim, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: drf}, {name: predicates}, {name: capacity}, {name: nodeorder}]
+""",
+    source="test",
+)
+TREE = parse_scheduler_config(
+    """
+actions: "enqueue, allocate, reclaim, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: predicates}, {name: capacity, enableHierarchy: true}, {name: nodeorder}]
+""",
+    source="test",
+)
 NOW = 1_800_000_000.0
 QUOTA: Object = {
     "apiVersion": "v1",
@@ -80,8 +98,10 @@ class Churn:
         self.groups = dict[str, Object]()
         for name in ("n0", "n1", "n2", "n3", "n4"):
             self.view.apply("ADDED", node(name, cpu="4"))
-        for name, weight in (("q", 2), ("r", 1)):
-            self.view.apply("ADDED", queue(name, weight=weight))
+        self.view.apply("ADDED", queue("root"))
+        self.view.apply("ADDED", queue("q", weight=2, parent="root", deserved={"cpu": "8"}))
+        most, least = {"cpu": "14"}, {"cpu": "2"}
+        self.view.apply("ADDED", queue("r", parent="root", deserved={"cpu": "4"}, capability=most, guarantee=least))
         self.view.apply("ADDED", QUOTA)
         self.view.apply("ADDED", {**budget("b", {"matchLabels": {"app": "kept"}}), "status": {"disruptionsAllowed": 1}})
 
@@ -149,7 +169,11 @@ def renewed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return found
 
 
-@pytest.mark.parametrize("config", [STOCK, PREEMPTING, LIMITED], ids=["stock", "preempting", "limited"])
+@pytest.mark.parametrize(
+    "config",
+    [STOCK, PREEMPTING, LIMITED, CAPACITY, TREE],
+    ids=["stock", "preempting", "limited", "capacity", "tree"],
+)
 @pytest.mark.parametrize("seed", range(3))
 def test_kept_session_in_churn_decides_as_a_new_one(seed: int, config: SchedulerConfig, renewed: list[bool]) -> None:
     churn, decisions = Churn(seed, config), 0
@@ -169,6 +193,57 @@ def test_kept_session_in_churn_decides_as_a_new_one(seed: int, config: Scheduler
         decisions += len(kept.binds) + len(kept.evicts)
     assert decisions > 10
     # On copies none can go on: half of all are asked in vain.
+    assert sum(renewed) > len(renewed) / 8
+
+
+class Settling(Churn):
+    """The same; pods that are bound run, and those that are evicted come back to wait."""
+
+    def both(self) -> tuple[CycleResult, CycleResult]:
+        """Decide, and let the pods follow."""
+        fresh, kept = super().both()
+        for bind in kept.binds:
+            self._put(bind.name, bind.node, "Running")
+        for evict in kept.evicts:
+            self._put(evict.name, "", "Pending")
+        return fresh, kept
+
+    def _put(self, name: str, where: str, phase: str) -> None:
+        for objects in self.jobs.values():
+            for place, obj in enumerate(objects):
+                if obj["kind"] == "Pod" and obj["metadata"]["name"] == name:
+                    objects[place] = {**obj, "spec": {**obj["spec"], "nodeName": where}, "status": {"phase": phase}}
+                    self.view.apply("MODIFIED", objects[place])
+
+    def change(self) -> None:
+        """Let more come than go: queues take from each other."""
+        super().change()
+        self._come()
+
+
+@pytest.mark.parametrize("tier", ["capacity", "capacity, enableHierarchy: true", "proportion"])
+def test_kept_session_that_reclaims_decides_as_a_new_one(tier: str, renewed: list[bool]) -> None:
+    text = f"""
+actions: "enqueue, allocate, reclaim, backfill"
+tiers:
+- plugins: [{{name: priority}}, {{name: conformance}}]
+- plugins: [{{name: predicates}}, {{name: {tier}}}, {{name: nodeorder}}]
+"""
+    config, evictions = parse_scheduler_config(text, source="test"), 0
+    for seed in range(6):
+        churn = Settling(seed, config, lonely=0.0)
+        for _ in range(30):
+            for _ in range(churn.chance.randrange(3)):
+                churn.change()
+            fresh, kept = churn.both()
+            assert (kept.binds, kept.evicts, kept.digest, kept.carry) == (
+                fresh.binds,
+                fresh.evicts,
+                fresh.digest,
+                fresh.carry,
+            )
+            evictions += len(kept.evicts)
+    assert evictions
     assert sum(renewed) > len(renewed) / 8
 
 
