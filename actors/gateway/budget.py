@@ -33,10 +33,12 @@ rest. New connections may use half of that part: a probe comes on one.
 """
 STALLED_S: Final = 10.0
 """A client that has taken, or sent, nothing for so long is slow."""
-SLOW_S: Final = 1.0
+SLOW_S: Final = 0.5
 """The same of watches and idle connections, whose clients can begin again."""
-GRACE_S: Final = 1.0
-"""Time for a slow watch to say so to its client; then its connection is cut."""
+GRACE_S: Final = 0.25
+"""Time for a slow watch to say so to its client; then its connection is cut. A probe that comes on a new connection may
+wait for this and `SLOW_S`, and must be answered within a second.
+"""
 PATIENCE_S: Final = 15.0
 """Time for which a request waits for room: longer than it takes to find those that stall."""
 AT_ONCE: Final = 100
