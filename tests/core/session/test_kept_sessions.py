@@ -54,24 +54,20 @@ tiers:
 """,
     source="test",
 )
-CAPACITY = parse_scheduler_config(
-    """
+
+
+def reclaiming(plugin: str, first: str = "{name: priority}, {name: gang}, {name: conformance}") -> SchedulerConfig:
+    """Queues take from each other by this plugin."""
+    text = f"""
 actions: "enqueue, allocate, reclaim, backfill"
 tiers:
-- plugins: [{name: priority}, {name: gang}, {name: conformance}]
-- plugins: [{name: drf}, {name: predicates}, {name: capacity}, {name: nodeorder}]
-""",
-    source="test",
-)
-TREE = parse_scheduler_config(
-    """
-actions: "enqueue, allocate, reclaim, backfill"
-tiers:
-- plugins: [{name: priority}, {name: gang}, {name: conformance}]
-- plugins: [{name: predicates}, {name: capacity, enableHierarchy: true}, {name: nodeorder}]
-""",
-    source="test",
-)
+- plugins: [{first}]
+- plugins: [{{name: drf}}, {{name: predicates}}, {{name: {plugin}}}, {{name: nodeorder}}]
+"""
+    return parse_scheduler_config(text, source="test")
+
+
+CAPACITY, TREE = "capacity", "capacity, enableHierarchy: true"
 NOW = 1_800_000_000.0
 QUOTA: Object = {
     "apiVersion": "v1",
@@ -171,7 +167,7 @@ def renewed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 @pytest.mark.parametrize(
     "config",
-    [STOCK, PREEMPTING, LIMITED, CAPACITY, TREE],
+    [STOCK, PREEMPTING, LIMITED, reclaiming(CAPACITY), reclaiming(TREE)],
     ids=["stock", "preempting", "limited", "capacity", "tree"],
 )
 @pytest.mark.parametrize("seed", range(3))
@@ -221,15 +217,9 @@ class Settling(Churn):
         self._come()
 
 
-@pytest.mark.parametrize("tier", ["capacity", "capacity, enableHierarchy: true", "proportion"])
-def test_kept_session_that_reclaims_decides_as_a_new_one(tier: str, renewed: list[bool]) -> None:
-    text = f"""
-actions: "enqueue, allocate, reclaim, backfill"
-tiers:
-- plugins: [{{name: priority}}, {{name: conformance}}]
-- plugins: [{{name: predicates}}, {{name: {tier}}}, {{name: nodeorder}}]
-"""
-    config, evictions = parse_scheduler_config(text, source="test"), 0
+@pytest.mark.parametrize("plugin", [CAPACITY, TREE, "proportion"])
+def test_kept_session_that_reclaims_decides_as_a_new_one(plugin: str, renewed: list[bool]) -> None:
+    config, evictions = reclaiming(plugin, "{name: priority}, {name: conformance}"), 0
     for seed in range(6):
         churn = Settling(seed, config, lonely=0.0)
         for _ in range(30):
