@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any, cast
 
@@ -235,3 +236,15 @@ def test_a_number_of_nodes_is_none_or_more() -> None:
     assert pumice.nodes(0) == []
     with pytest.raises(InputError, match="expected a number of nodes from 0 on, was -1"):
         pumice.nodes(-1)
+
+
+def test_jobs_that_come_later_are_never_all_unpacked() -> None:
+    cluster = pumice.Cluster(pumice.nodes(1))
+    cluster.submit(pumice.gang("first", pods=1, arrival="1s"))  # what is made once
+    tracemalloc.start()
+    try:
+        cluster.submit(pumice.gang(f"j{number}", pods=1, arrival=f"{number + 2}s") for number in range(1000))
+        kept, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 2.5 * kept
