@@ -33,6 +33,7 @@ from pumice.questions.gate.runner import KeptRuns, Runner
 from pumice.questions.gate.sides import PolicySides, Side, files_of, read_side
 from pumice.questions.gate.workloads import Trial, demand_objects, late_jobs, read_workload
 from pumice.questions.gate.written import junit, markdown
+from pumice.questions.oneshot.left_out import overlooked
 from pumice.questions.sweep.one_run import placed
 
 File = Annotated[
@@ -113,7 +114,8 @@ def gate(
         sides = _sides(policy, base, head, Path(space))
         trials = _trials(policy)
         late = [late_jobs(trial.workload, trial.objects) for trial in trials]
-        for line in (*sides.base.skipped, *sides.head.skipped, *filter(None, late)):
+        missed = dict.fromkeys(said for trial in trials for said in overlooked(trial.objects, stock=False))
+        for line in (*sides.base.skipped, *sides.head.skipped, *filter(None, late), *missed):
             terminal.warn(line)
         if mutate:
             return _mutate(trials, sides.head, policy, runner, terminal)

@@ -37,6 +37,7 @@ from pumice.plugins.loader import changed_plugins, identities
 from pumice.proof.storm.live import LiveStorm, live_rates, simulated_only
 from pumice.proof.storm.script.profiles import PACKAGED, profile, profiles
 from pumice.questions.adviser.waiting_jobs import WaitRow, waits_at_the_end
+from pumice.questions.oneshot.left_out import unserved
 from pumice.runtime.arrivals import arriving, hastened
 from pumice.runtime.journals import looks_like_journal, retention_of
 from pumice.runtime.main_job import RunOutcome, RunPlan, Watching, run_plan
@@ -185,6 +186,9 @@ def run_here(
     loaded = load_manifests(manifests, terminal, controllers=controllers) if manifests else Loaded()
     if manifests and loaded.problems and not loaded.objects:
         raise UsageError("no object of the input could be used")
+    if settings.http is None:
+        for sentence in unserved(loaded.objects, stock=settings.config is None and not settings.no_scheduler):
+            terminal.warn(sentence)
     plan = plan_of(settings, backend, loaded, terminal, bare=not manifests)
     with closing(plan):
         return carry_out(plan, loaded, terminal, settings.plugins_dir)

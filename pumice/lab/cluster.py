@@ -43,7 +43,7 @@ from pumice.questions.explain.scene import Scene
 from pumice.questions.measures.jobs import JobRow
 from pumice.questions.measures.lives import Lives
 from pumice.questions.measures.measures import Measuring
-from pumice.questions.oneshot.supposing import unplaced
+from pumice.questions.oneshot.left_out import is_stock, left_out, overlooked
 from pumice.questions.whatif.ask import what_if
 from pumice.questions.whatif.changes import ForkChange
 from pumice.questions.whatif.difference import FutureDifference
@@ -85,7 +85,7 @@ class Cluster:
         self.submit(*objects)
 
     def _begin(self, fork: Fork, seed: int) -> None:
-        _warn_of_unplaced(fork.objects)
+        _warn(left_out(fork))
         self._from, self._seed = fork, seed
         self._submitted = Submitted()
         self._rows: list[bytes] = []
@@ -131,7 +131,8 @@ class Cluster:
         """Submit objects, each now or at its `pumice.dev/arrival`. Raises InputError for one that the API refuses."""
         now, later = self._parted(objects)
         # One by one: a trace has a million of them, and is packed for that reason.
-        _warn_of_unplaced(chain(now, (codec.unpack(blob) for _, blob in later)))
+        coming = chain(now, (codec.unpack(blob) for _, blob in later))
+        _warn(overlooked(coming, stock=is_stock(self._from.told)))
         before = len(self._life.refused)
         self._life.submit(now)
         self._life.expect(later)
@@ -258,8 +259,8 @@ def read(*paths: str | Path) -> list[Object]:
     return [*_read(paths, [])]
 
 
-def _warn_of_unplaced(objects: Iterable[Object]) -> None:
-    for sentence in unplaced(objects):
+def _warn(sentences: Iterable[str]) -> None:
+    for sentence in sentences:
         warnings.warn(sentence, stacklevel=3)
 
 
@@ -267,6 +268,7 @@ def _read(paths: Iterable[str | Path], into: MutableSequence[Object]) -> Iterabl
     loaded = load([str(path) for path in paths], io.StringIO(), Loaded(into))
     for problem in loaded.problems:
         raise problem
+    _warn(loaded.skipped)
     return loaded.objects
 
 

@@ -15,7 +15,7 @@ from pumice.cli.terminal import Terminal
 from pumice.cluster.kernel.fork import Fork
 from pumice.collecting import rarely
 from pumice.executors import Executors
-from pumice.questions.oneshot.supposing import left_out
+from pumice.questions.oneshot.left_out import left_out
 from pumice.questions.whatif.naming import found
 from pumice.questions.whatif.search.advice import answered
 from pumice.questions.whatif.search.defragment import StartAnswer

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from pumice.questions.adviser.reasons import WaitReason
-from pumice.questions.oneshot.supposing import left_out
+from pumice.questions.oneshot.left_out import left_out
 from pumice.results import Laid
 from pumice.units import time_span
 
@@ -39,7 +39,7 @@ class Estimate(msgspec.Struct, frozen=True):
     starts come too late. Not `known`: in half of the futures it does not start at all, and `why` says what is missing.
     `from`: running pods by what is known of them. `with_known_durations_s`: the start when every pod runs as long as
     it says itself; null: not all say so, or it is beyond the horizon. `supposed`: what was not asked of processes
-    outside, and pods that nothing places, in sentences. `wait`: what it waits for now, where that was asked.
+    outside, and what else a future leaves out, in sentences. `wait`: what it waits for now, where that was asked.
     """
 
     known: bool

@@ -3,22 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from pumice.cluster.kernel.fork import Fork
 from pumice.config.schema import SchedulerConfig
-from pumice.core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
-from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.questions import AskedPod, OutsideAnswer, OutsideAnswers, OutsideQuestion
 from pumice.core.objects.metadata import Object, object_key, section
 from pumice.core.outside import Ask, AskedOutside, Supposing, ask_nothing, filled
 from pumice.core.plugins import ASKING
 from pumice.core.plugins.extender.plugin import read_settings
-
-NAMED: Final = 3
-
-# --- Extenders
 
 AskAbout = Callable[[Sequence[Object]], Ask]
 """The objects of a cycle -> the function that answers its questions."""
@@ -91,51 +84,6 @@ def unasked(config: SchedulerConfig) -> list[str]:
         if option.name in ASKING
     ]
     return [UNASKED.format(each.url_prefix) for each in found if each.verbs]
-
-
-# --- What a future leaves out
-
-TEMPLATES: Final = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController")
-"""Kinds, beside Kubernetes' Jobs and CronJobs, whose template says which scheduler its pods are for."""
-UNPLACED: Final = (
-    "pods of default-scheduler stay without a node in a future, where only Volcano's scheduler decides: {}. "
-    "`pumice run --time virtual` has both schedulers"
-)
-
-
-def left_out(fork: Fork) -> list[str]:
-    """Return the remarks about futures of a fork: outside processes that are not asked, and pods that nothing
-    places.
-    """
-    there = [*fork.objects, *(obj for _, obj in fork.later)]
-    return [*unasked(fork.config), *unplaced(there)]
-
-
-def unplaced(objects: Iterable[Object]) -> list[str]:
-    """Return the remark that pods of Kubernetes' own scheduler get no node; nothing where there are none."""
-    names = [f"{obj['kind']} {object_key(obj)}" for obj in objects if _is_of_default_scheduler(obj)]
-    if not names:
-        return []
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return [UNPLACED.format(", ".join(names[:NAMED]) + more)]
-
-
-def _is_of_default_scheduler(obj: Object) -> bool:
-    """Return whether Kubernetes' own scheduler has a pod of it to place: it waits, or is still to be made."""
-    spec = section(obj, "spec")
-    if obj["kind"] == "Pod":
-        waits = not spec.get("nodeName") and section(obj, "status").get("phase") not in ENDED_PHASES
-        return waits and _scheduler(spec) == DEFAULT_SCHEDULER
-    if obj["kind"] == "CronJob":
-        spec = section(section(spec, "jobTemplate"), "spec")
-    elif obj["metadata"].get("uid") or not (obj["kind"] in TEMPLATES or obj.get("apiVersion") == "batch/v1"):
-        # with a uid it comes from an API, where its pods have been made
-        return False
-    return _scheduler(section(section(spec, "template"), "spec")) == DEFAULT_SCHEDULER
-
-
-def _scheduler(pod: Object) -> str:
-    return str(pod.get("schedulerName") or DEFAULT_SCHEDULER)
 
 
 def supposed(ask: Ask, config: SchedulerConfig) -> list[str]:

@@ -35,7 +35,7 @@ from pumice.questions.measures.figures import JobFigures, Measurer
 from pumice.questions.measures.jobs import OVER
 from pumice.questions.measures.lives import PodLife
 from pumice.questions.oneshot.between import object_key
-from pumice.questions.oneshot.supposing import left_out
+from pumice.questions.oneshot.left_out import left_out
 from pumice.questions.whatif.changes import ForkChange, changed
 from pumice.questions.whatif.difference import FutureDifference, difference
 from pumice.questions.whatif.future import EvictedPod, Future, JobFuture, PendingJob

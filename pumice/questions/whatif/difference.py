@@ -101,8 +101,8 @@ class FutureChanges(Result, kw_only=True, tag="whatif/1"):
     evicted in the changed one, and `spared` ones; its eviction loops, and the ended ones; the used parts of resources;
     jobs that wait at the end; pods that are placed on other nodes.
 
-    `denied`: what was asked of the cluster in vain. `supposed`: what was not asked of processes outside, and pods
-    that nothing places, in sentences.
+    `denied`: what was asked of the cluster in vain. `supposed`: what was not asked of processes outside, and what
+    else a future leaves out, in sentences.
     """
 
     same: bool

@@ -74,8 +74,8 @@ class Future:
     that it refused.
 
     `unknown_running`, `unknown_waiting`: pods that do not say how long they run; `supposed_s`: so long it was
-    supposed that they do, 0: beyond the horizon. `supposed`: what was not asked of processes outside, and pods that
-    nothing places, in sentences.
+    supposed that they do, 0: beyond the horizon. `supposed`: what was not asked of processes outside, and what else
+    a future leaves out, in sentences.
     """
 
     horizon_s: float

@@ -11,6 +11,7 @@ from xml.etree import ElementTree as ET
 import pytest
 import yaml
 
+from pumice import gang, nodes
 from tests.kit.source import ROOT
 from tests.pumice.cli.terminal import pumice
 
@@ -100,3 +101,17 @@ def test_cases_that_do_not_exist_are_refused(place: Path) -> None:
     (place / "gate.yaml").write_text("policy: cluster\ncases: [/nowhere/*.case.yaml]\n")
     found = pumice("gate", place / "gate.yaml", "--base", BARE, "--workers", 1)
     assert (found.code, found.err.strip()) == (2, "pumice: /nowhere/*.case.yaml: there is no such golden case")
+
+
+def test_what_no_future_asks_is_told_once(place: Path) -> None:
+    hook = {
+        "name": "h.x.io",
+        "rules": [{key: ["*"] for key in ("apiGroups", "apiVersions", "resources", "operations")}],
+    }
+    asked = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration"}
+    manifests = [{**asked, "metadata": {"name": "h"}, "webhooks": [hook]}, *nodes(1), gang("g", pods=1)]
+    (place / "w.yaml").write_text(yaml.safe_dump_all(manifests))
+    workloads = [{"name": name, "input": "w.yaml", "until": "5s"} for name in "ab"]
+    (place / "gate.yaml").write_text(yaml.safe_dump({"policy": "cluster", "workloads": workloads}))
+    said = pumice("gate", place / "gate.yaml", "--base", BARE, "--workers", 1, "-o", "json")
+    assert said.err.count("MutatingWebhookConfiguration h") == 1, said.err
