@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
 
 import msgspec
 
 from pumice.actors.gateway.columns.printers import printer_of
 from pumice.actors.gateway.columns.table import Printer, definitions, row
-from pumice.actors.gateway.problems import bad_request
-from pumice.actors.gateway.request.negotiation import Form
+from pumice.actors.gateway.problems import ApiError, bad_request
+from pumice.actors.gateway.protobuf import writing
+from pumice.actors.gateway.request.exchange import Exchange
+from pumice.actors.gateway.request.negotiation import PLAIN, Form, negotiate
 from pumice.actors.gateway.request.query import Query
 from pumice.actors.gateway.request.versions import shown
 from pumice.cluster.api.kind_table import KindTable
@@ -24,6 +26,31 @@ _INCLUDES: Final[dict[str, Include]] = {"None": "None", "Metadata": "Metadata", 
 _ENCODER: Final = msgspec.json.Encoder()
 encode = _ENCODER.encode
 """Plain data as JSON."""
+
+
+async def answer_object(
+    exchange: Exchange, code: int, obj: Object, form: Form, headers: Mapping[str, str] | None = None
+) -> None:
+    """Answer with an object or a whole list. Raises ApiError (406) for one that its form cannot hold."""
+    body = writing.encode(obj) if form.is_protobuf else encode(obj)
+    await exchange.answer(code, body, form.media, headers)
+
+
+async def answer_status(
+    exchange: Exchange, code: int, status: Object, headers: Mapping[str, str] | None = None
+) -> None:
+    """Answer with a Status: in JSON where the client accepts none of its forms."""
+    try:
+        form = negotiate(exchange.header("accept"), shapes=False, protobuf="every")
+    except ApiError:
+        form = PLAIN
+    await answer_object(exchange, code, status, form, headers)
+
+
+def form_of(exchange: Exchange, api_version: str, kind: str, *, shapes: bool = True) -> Form:
+    """Return the form in which a client wants objects of a kind. Raises ApiError (406)."""
+    protobuf = "every" if writing.knows(api_version, kind) else "metadata"
+    return negotiate(exchange.header("accept"), shapes=shapes, protobuf=protobuf)
 
 
 class Writer:

@@ -15,7 +15,7 @@ import anyio
 
 from pumice.actors.gateway.advice import AdviceDesk
 from pumice.actors.gateway.budget import REQUEST, ByteBudget, LoopTurns, NoRoomError, Share
-from pumice.actors.gateway.forms import encode
+from pumice.actors.gateway.forms import answer_status
 from pumice.actors.gateway.identity.authenticator import READS, Authenticator, is_probe
 from pumice.actors.gateway.problems import (
     ApiError,
@@ -232,7 +232,7 @@ async def refuse(exchange: Exchange, error: ApiError) -> None:
     with anyio.CancelScope(shield=True):
         if not await exchange.pass_over(LEFTOVER):
             headers = {**headers, "connection": "close"}
-        await exchange.answer(refused.code, encode(failure(refused, error.token)), headers=headers)
+        await answer_status(exchange, refused.code, failure(refused, error.token), headers)
 
 
 class Application:

@@ -92,11 +92,16 @@ def wrong_method(method: str) -> ApiError:
     return ApiError(Refused(405, "MethodNotAllowed", why, {"causes": [{"message": f"{method} is not supported"}]}))
 
 
-def not_acceptable() -> ApiError:
+def not_acceptable(known: Sequence[str]) -> ApiError:
     """Return 406: none of the media types in Accept can be written."""
-    known = "application/json, application/yaml"
-    why = f"only the following media types are accepted: {known}"
+    why = f"only the following media types are accepted: {', '.join(known)}"
     return ApiError(Refused(406, "NotAcceptable", why))
+
+
+def unwritable(kind: str, name: str, why: str) -> ApiError:
+    """Return 406: protobuf cannot hold a value of the object."""
+    told = f'{kind} "{name}" cannot be written as protobuf: {why}. Accept application/json.'
+    return ApiError(Refused(406, "NotAcceptable", told))
 
 
 def expired(message: str, token: str = "") -> ApiError:

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Final
 from weakref import WeakValueDictionary
 
-from pumice.actors.gateway.forms import encode
 from pumice.actors.gateway.request.selection import Traits, traits_in
+from pumice.actors.gateway.watch_events import EventFormat
 from pumice.actors.runtime.level_signal import LevelSignal
 from pumice.core.objects.metadata import Object
 from pumice.storage import codec
@@ -30,7 +30,7 @@ class RingEntry:
     What selectors see of it is found out when a watch with a selector asks: most changes have no such reader.
     """
 
-    __slots__ = ("_line", "_selectable", "blob", "key", "kind", "old", "revision", "type")
+    __slots__ = ("_format", "_selectable", "_written", "blob", "key", "kind", "old", "revision", "type")
 
     def __init__(
         self,
@@ -49,7 +49,8 @@ class RingEntry:
         self.blob = blob
         self.old = old
         self._selectable = selectable
-        self._line: bytes | None = None
+        self._format: EventFormat | None = None
+        self._written = b""
 
     @property
     def before(self) -> Traits | None:
@@ -63,7 +64,9 @@ class RingEntry:
 
     @property
     def size(self) -> int:
-        """Return the approximate bytes that it holds: MessagePack, JSON once a client has asked for it, and itself."""
+        """Return the approximate bytes that it holds: MessagePack, an event once a client has asked for it, and
+        itself.
+        """
         # JSON is about half as long again as MessagePack, and an entry that is read holds both.
         return len(self.blob) * 5 // 2 + 400
 
@@ -74,31 +77,28 @@ class RingEntry:
             obj["metadata"] = {**obj["metadata"], "resourceVersion": str(self.revision)}
         return obj
 
-    def line(self) -> bytes:
+    def event(self, events: EventFormat) -> bytes:
         """Return the event as watchers of everything see it."""
-        if self._line is None:
-            self._line = event_line(self.type, self.obj())
-        return self._line
+        # In the newest format alone: `JoinedEvents` spares most watches of another one this look.
+        if self._format is not events:
+            self._written, self._format = events.write(self.type, self.obj()), events
+        return self._written
 
 
-def event_line(type_: str, obj: object) -> bytes:
-    """Return one event of a watch stream."""
-    return b'{"type":"%s","object":%s}\n' % (type_.encode(), encode(obj))
-
-
-class JoinedLines:
+class JoinedEvents:
     """The events of entries as watchers of everything see them, joined once for all watchers at one position."""
 
     def __init__(self) -> None:
-        self._newest: tuple[int, int, bytes] = (-1, -1, b"")
+        self._newest: dict[EventFormat, tuple[int, int, bytes]] = {}
 
-    def of(self, position: int, entries: list[RingEntry]) -> bytes:
+    def of(self, position: int, entries: list[RingEntry], events: EventFormat) -> bytes:
         """Return the bytes of entries that were read from a position on."""
         key = (position, len(entries))
+        newest = self._newest.get(events)
         # Hundreds of watchers wake at one position: the first joins the bytes for all of them.
-        if self._newest[:2] != key:
-            self._newest = (*key, b"".join([entry.line() for entry in entries]))
-        return self._newest[2]
+        if newest is None or newest[:2] != key:
+            newest = self._newest[events] = (*key, b"".join([entry.event(events) for entry in entries]))
+        return newest[2]
 
 
 class Ring:
@@ -113,7 +113,7 @@ class Ring:
         self._entries: list[RingEntry] = []
         self._parts: WeakValueDictionary[str, RingPart] = WeakValueDictionary()
         self._touched: set[str] = set()
-        self.lines = JoinedLines()
+        self.joined = JoinedEvents()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -225,7 +225,7 @@ class RingPart:
 
     def __init__(self, ring: Ring) -> None:
         self.news = LevelSignal()
-        self.lines = JoinedLines()
+        self.joined = JoinedEvents()
         self._ring = ring
         self._gone = 0
         self._positions: list[int] = []

@@ -11,17 +11,15 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
 import anyio
-import msgspec
 
 from pumice.actors.gateway.problems import expired, failure
 from pumice.actors.gateway.request.exchange import Send
-from pumice.actors.gateway.ring import event_line
+from pumice.actors.gateway.watch_events import JSON_LINES, EventFormat, format_of
 from pumice.actors.runtime.level_signal import LevelSignal
 
 Message = MutableMapping[str, Any]
 START: Final = "http.response.start"
 BODY: Final = "http.response.body"
-BOOKMARK: Final = b'{"type":"BOOKMARK"'
 
 
 async def lose(_message: Message) -> None:
@@ -66,29 +64,6 @@ def cut_after(send: Send, size: int) -> Send:
 # --- Watches
 
 
-class _Meta(msgspec.Struct):
-    resourceVersion: str = "0"  # noqa: N815 - the key of Kubernetes
-
-
-class _Shown(msgspec.Struct):
-    metadata: _Meta = msgspec.field(default_factory=_Meta)
-
-
-class _Event(msgspec.Struct):
-    object: _Shown = msgspec.field(default_factory=_Shown)
-
-
-_EVENT: Final = msgspec.json.Decoder(_Event)
-
-
-def revision_of(line: bytes) -> int:
-    """Return the resourceVersion of an event; 0 where it has none."""
-    try:
-        return int(_EVENT.decode(line).object.metadata.resourceVersion)
-    except (msgspec.MsgspecError, ValueError):  # a table, or YAML
-        return 0
-
-
 class WatchChannel:
     """The channel of a watch. `over` is cancelled when the watch has ended early. `told`: raised to the revision of
     each event that has been sent.
@@ -99,27 +74,30 @@ class WatchChannel:
         self._over = over
         self._told = told
         self._ended = False
+        self._events: EventFormat = JSON_LINES
 
     async def __call__(self, message: Message) -> None:
         """Pass on a message, event by event."""
+        if message["type"] == START:
+            self._events, _ = format_of(dict(message["headers"])[b"content-type"].decode())
         if message["type"] == START or not message.get("body"):
             if not self._ended:
                 await self._begin_or_end(message)
             return
         # A message may hold several events, and faults count them one by one.
-        for line in message["body"].splitlines(keepends=True):
+        for event in self._events.split(message["body"]):
             if not self._ended:
-                await self.event(line)
+                await self.event(event)
 
     async def _begin_or_end(self, message: Message) -> None:
         await self._send(message)
 
-    async def event(self, line: bytes) -> None:
+    async def event(self, event: bytes) -> None:
         """Pass on one event."""
-        await self._pass_on(line)
+        await self._pass_on(event)
         if self._told is not None:
             # Never back: the first events of a watch may be older than the newest that was sent before.
-            self._told.raise_to(max(revision_of(line), self._told.value))
+            self._told.raise_to(max(self._events.revision(event), self._told.value))
 
     async def _pass_on(self, part: bytes) -> None:
         await self._send({"type": BODY, "body": part, "more_body": True})
@@ -149,7 +127,7 @@ class DelayedChannel(WatchChannel):
         """Pass on a message later."""
         if message["type"] == BODY and message.get("body"):
             # The first event of a batch decides for all: their order must stay.
-            await self._wait(revision_of(message["body"].splitlines()[0]))
+            await self._wait(self._events.revision(self._events.split(message["body"])[0]))
         await super().__call__(message)
 
     async def _wait(self, revision: int) -> None:
@@ -173,14 +151,14 @@ class CountedChannel(WatchChannel):
         if message["type"] == START and not self._left and self._ends_between:
             await self._end()
 
-    async def event(self, line: bytes) -> None:
+    async def event(self, event: bytes) -> None:
         """Pass on one event, or the end."""
         if not self._left:
-            await self._end(line)
+            await self._end(event)
             return
-        await super().event(line)
+        await super().event(event)
         # Bookmarks are not changes; counted, they would cut a quiet watch.
-        self._left -= not line.startswith(BOOKMARK)
+        self._left -= not self._events.is_bookmark(event)
         if not self._left and self._ends_between:
             await self._end()
 
@@ -188,16 +166,16 @@ class CountedChannel(WatchChannel):
     def _ends_between(self) -> bool:
         return True
 
-    async def _end(self, line: bytes = b"") -> None:
+    async def _end(self, event: bytes = b"") -> None:
         raise NotImplementedError
 
 
 class ExpiringChannel(CountedChannel):
     """Ends with 410, as one that has fallen behind."""
 
-    async def _end(self, line: bytes = b"") -> None:
+    async def _end(self, event: bytes = b"") -> None:
         problem = expired("too old resource version: the watch was too slow and has fallen behind")
-        body = event_line("ERROR", failure(problem.refused))
+        body = self._events.write("ERROR", failure(problem.refused))
         await self._send({"type": BODY, "body": body, "more_body": False})
         self.end_here()
 
@@ -215,7 +193,7 @@ class CutChannel(CountedChannel):
     def _ends_between(self) -> bool:
         return not self._within
 
-    async def _end(self, line: bytes = b"") -> None:
-        if line:
-            await self._pass_on(line[: len(line) // 2])
+    async def _end(self, event: bytes = b"") -> None:
+        if event:
+            await self._pass_on(event[: len(event) // 2])
         self.end_here()

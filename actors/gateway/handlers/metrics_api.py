@@ -12,10 +12,9 @@ from typing import Any, Final
 
 from anyio import lowlevel
 
-from pumice.actors.gateway.forms import Writer, encode, writer
+from pumice.actors.gateway.forms import Writer, answer_object, form_of, writer
 from pumice.actors.gateway.problems import no_such_path, not_found, wrong_method
 from pumice.actors.gateway.request.exchange import Exchange
-from pumice.actors.gateway.request.negotiation import negotiate
 from pumice.actors.gateway.request.paths import Target
 from pumice.actors.gateway.request.query import list_options
 from pumice.actors.gateway.request.selection import selection, traits_of
@@ -43,7 +42,8 @@ async def get_usage(site: Site, exchange: Exchange, target: Target) -> None:
     row = {"nodes": NODES, "pods": PODS}.get(target.plural)
     if row is None or target.subresource or (target.namespace and not row.namespaced):
         raise no_such_path()
-    write = writer(site.kinds, row, target.api_version, negotiate(exchange.header("accept")), exchange.query)
+    form = form_of(exchange, target.api_version, row.kind)
+    write = writer(site.kinds, row, target.api_version, form, exchange.query)
     options = list_options(exchange.query)
     if options.watch:
         raise wrong_method("watch")
@@ -56,7 +56,7 @@ async def get_usage(site: Site, exchange: Exchange, target: Target) -> None:
     one = next((one for one in found if one["metadata"]["name"] == target.name), None)
     if one is None:
         raise not_found(row.resource, target.name, {"name": target.name, "group": row.group, "kind": row.plural})
-    await exchange.answer(200, encode(write.one(one, site.clock.now())), write.form.content_type)
+    await answer_object(exchange, 200, write.one(one, site.clock.now()), form)
 
 
 async def _list(exchange: Exchange, write: Writer, found: list[Object], revision: int, now: float) -> None:
@@ -67,7 +67,7 @@ async def _list(exchange: Exchange, write: Writer, found: list[Object], revision
         if number % _SLICE == 0:
             await lowlevel.checkpoint()
     whole = {**write.head(), "metadata": {"resourceVersion": str(revision)}, write.items: items}
-    await exchange.answer(200, encode(whole), write.form.content_type)
+    await answer_object(exchange, 200, whole, write.form)
 
 
 async def _measured(site: Site, row: Kind, target: Target) -> tuple[int, list[Object]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pumice.actors.gateway.forms import encode
+from pumice.actors.gateway.forms import answer_status
 from pumice.actors.gateway.handlers.writes import delete_fields
 from pumice.actors.gateway.problems import bad_request, success
 from pumice.actors.gateway.request.bodies import read_object
@@ -37,7 +37,7 @@ async def bind(site: Site, exchange: Exchange, target: Target) -> None:
         uid = _text(meta, "metadata", "uid")
         message = commands.BindPod(target.namespace, name, uid, node["name"], annotations=dict(annotations))
         await site.ask(message)
-    await exchange.answer(201, encode(success(code=201)))
+    await answer_status(exchange, 201, success(code=201))
 
 
 async def evict(site: Site, exchange: Exchange, target: Target) -> None:
@@ -54,7 +54,7 @@ async def evict(site: Site, exchange: Exchange, target: Target) -> None:
         target.namespace, name, options["uid"], options["grace_period_s"], exchange.agent, dry
     )
     await site.ask(message)
-    await exchange.answer(201, encode(success(code=201)))
+    await answer_status(exchange, 201, success(code=201))
 
 
 def _part(obj: Object, name: str) -> Object:

@@ -14,11 +14,12 @@ from typing import Any, Final
 
 from anyio import lowlevel
 
-from pumice.actors.gateway.forms import Writer, encode, writer
+from pumice.actors.gateway.forms import Writer, answer_object, encode, form_of, writer
 from pumice.actors.gateway.listings import Page, key_of, listing_at, token_of
-from pumice.actors.gateway.problems import too_new
+from pumice.actors.gateway.problems import ApiError, too_new
+from pumice.actors.gateway.protobuf import writing
 from pumice.actors.gateway.request.exchange import Exchange
-from pumice.actors.gateway.request.negotiation import negotiate
+from pumice.actors.gateway.request.negotiation import Form, negotiate
 from pumice.actors.gateway.request.paths import Target
 from pumice.actors.gateway.request.query import ListOptions, list_options
 from pumice.actors.gateway.request.selection import Selection, selection
@@ -41,21 +42,36 @@ WHOLE: Final = 256 * 1024
 
 async def get_object(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:
     """Answer GET of one object."""
-    form = negotiate(exchange.header("accept"))
+    form = form_of(exchange, target.api_version, row.kind)
     write = writer(site.kinds, row, target.api_version, form, exchange.query)
     obj = await site.get(row.key, target.namespace, target.name)
-    await exchange.answer(200, encode(write.one(obj, site.clock.now())), form.content_type)
+    await answer_object(exchange, 200, write.one(obj, site.clock.now()), form)
 
 
 async def get_list(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:
     """Answer GET of a collection, without watch."""
-    form = negotiate(exchange.header("accept"))
+    form = form_of(exchange, target.api_version, row.kind)
     write = writer(site.kinds, row, target.api_version, form, exchange.query)
     options = list_options(exchange.query)
     selected = selection(row, target.namespace, options.labels, options.fields)
     await _new_enough(site, options)
     pages = await Pages.open(site, selected, options, exchange.path)
-    await _send(exchange, write, pages)
+    if not form.is_protobuf:
+        await _send(exchange, write, pages)
+        return
+    other = _streamable(exchange)
+    # A list in protobuf begins with its length, so a large one is written twice to be streamed.
+    if not await _send_protobuf(exchange, write, pages, twice=other is None) and other is not None:
+        pages.rewind()
+        await _send(exchange, writer(site.kinds, row, target.api_version, other, exchange.query), pages)
+
+
+def _streamable(exchange: Exchange) -> Form | None:
+    """Return the form beside protobuf that the client accepts; None without one."""
+    try:
+        return negotiate(exchange.header("accept"), protobuf="none")
+    except ApiError:
+        return None
 
 
 async def _new_enough(site: Site, options: ListOptions) -> None:
@@ -74,7 +90,7 @@ class Pages:
         self._site = site
         self._selected = selected
         self._blobs = blobs
-        self._position = start
+        self._start = self._position = start
         self._handle = 0
         self._scope = ""
 
@@ -114,6 +130,10 @@ class Pages:
             await lowlevel.checkpoint()
             await self._site.turns.take()
         self._note_the_rest()
+
+    def rewind(self) -> None:
+        """Go back to the beginning of the page."""
+        self._position = self._start
 
     def _some(self, start: int, most: int) -> tuple[list[Object], int]:
         """Return the selected objects of a slice, at most `most`, and the position after the last one seen."""
@@ -165,7 +185,7 @@ async def _send(exchange: Exchange, write: Writer, pages: Pages) -> None:
             # A small list is sent with its length, in one write; a large one must not be held in memory as a whole.
             if size > WHOLE:
                 if not exchange.started:
-                    await exchange.begin(write.form.content_type)
+                    await exchange.begin(write.form.media)
                     waiting.insert(0, _opening(write))
                 data = (b"" if first else b",") + _joined(waiting, opened=first)
                 waiting.clear()
@@ -173,13 +193,53 @@ async def _send(exchange: Exchange, write: Writer, pages: Pages) -> None:
                 await exchange.chunk(data)
     if not exchange.started:
         head = {**write.head(), "metadata": pages.metadata}
-        await exchange.answer(200, _filled(head, write.items, b",".join(waiting)), write.form.content_type)
+        await exchange.answer(200, _filled(head, write.items, b",".join(waiting)), write.form.media)
         return
     if waiting:
         await exchange.chunk(b"," + b",".join(waiting))
     # The metadata last: the continue token is known only after the last item.
     await exchange.chunk(b'],"metadata":%s}\n' % encode(pages.metadata))
     await exchange.end()
+
+
+async def _send_protobuf(exchange: Exchange, write: Writer, pages: Pages, *, twice: bool) -> bool:
+    """Send a small list whole, and a large one in chunks if it may be written `twice`: once to count its bytes. Return
+    whether it was sent.
+    """
+    waiting: list[bytes] = []
+    size = 0
+    async with aclosing(_parts(exchange, write, pages)) as parts:
+        async for part in parts:
+            size += len(part)
+            waiting.append(part)
+            if size > WHOLE:
+                waiting.clear()
+                if not twice:
+                    return False
+    head = write.head()
+    metadata = writing.list_metadata(pages.metadata)
+    opening = [*writing.opening(head["apiVersion"], head["kind"], len(metadata) + size), metadata]
+    if size <= WHOLE:
+        await exchange.answer(200, b"".join([*opening, *waiting]), write.form.media)
+        return True
+    await exchange.begin(write.form.media)
+    await exchange.chunk(b"".join(opening))
+    pages.rewind()
+    async with aclosing(_parts(exchange, write, pages)) as parts:
+        async for part in parts:
+            await exchange.chunk(part)
+    await exchange.end()
+    return True
+
+
+async def _parts(exchange: Exchange, write: Writer, pages: Pages) -> AsyncGenerator[bytes]:
+    """Yield the items of a list in protobuf, some at a time."""
+    now = pages_now(pages)
+    async with aclosing(pages.slices(exchange)) as slices:
+        async for found in slices:
+            if found:
+                shown = [write.item(obj, now) for obj in found]
+                yield b"".join([writing.list_item(each["apiVersion"], each["kind"], each) for each in shown])
 
 
 async def _items(write: Writer, found: list[Object], now: float) -> AsyncIterator[Any]:

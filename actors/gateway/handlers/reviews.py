@@ -9,13 +9,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from pumice.actors.gateway.discovery.groups import REVIEWS
-from pumice.actors.gateway.forms import encode
+from pumice.actors.gateway.forms import answer_object, form_of
 from pumice.actors.gateway.identity import account_tokens
 from pumice.actors.gateway.identity.account_tokens import AUDIENCE, InvalidTokenError, TokenOwner
 from pumice.actors.gateway.problems import bad_request, invalid, no_such_path, wrong_method
 from pumice.actors.gateway.request.bodies import read_object
 from pumice.actors.gateway.request.exchange import Exchange
-from pumice.actors.gateway.request.negotiation import negotiate
 from pumice.actors.gateway.request.paths import Target
 from pumice.actors.gateway.site import Site
 from pumice.cluster.rbac.rules import AccessRequest, User
@@ -47,7 +46,7 @@ async def review(site: Site, exchange: Exchange, target: Target) -> None:
     if exchange.method != "POST":
         raise wrong_method(exchange.method)
     # A review has no metadata, and so neither a table nor a partial form.
-    negotiate(exchange.header("accept"), shapes=False)
+    form = form_of(exchange, target.api_version, kind, shapes=False)
     asked = await read_object(exchange, site.settings.body_limit)
     if asked.get("kind", kind) != kind:
         raise bad_request(f"expected a {kind} in the body, found {asked['kind']!r}")
@@ -62,7 +61,7 @@ async def review(site: Site, exchange: Exchange, target: Target) -> None:
     # Kubernetes' type has no spec.
     if kind == "SelfSubjectReview":
         del answer["spec"]
-    await exchange.answer(201, encode(answer))
+    await answer_object(exchange, 201, answer, form)
 
 
 # --- Access

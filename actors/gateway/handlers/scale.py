@@ -6,12 +6,11 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from pumice.actors.gateway.columns.printers import printer_of
-from pumice.actors.gateway.forms import Writer, encode
+from pumice.actors.gateway.forms import Writer, answer_object, form_of
 from pumice.actors.gateway.handlers.writes import who
 from pumice.actors.gateway.problems import PATCH_TYPES, bad_request, invalid, unsupported_media, wrong_method
 from pumice.actors.gateway.request.bodies import media_type, packed, read_object, read_value
 from pumice.actors.gateway.request.exchange import Exchange
-from pumice.actors.gateway.request.negotiation import negotiate
 from pumice.actors.gateway.request.paths import Target
 from pumice.actors.gateway.request.query import write_options
 from pumice.actors.gateway.site import Site
@@ -135,10 +134,10 @@ def _replicas(given: object, name: str) -> int:
 
 
 async def _show(site: Site, exchange: Exchange, found: Object) -> None:
-    form = negotiate(exchange.header("accept"))
+    form = form_of(exchange, API_VERSION, _SCALE.kind)
     printer = printer_of("Scale") if form.shape == "Table" else None
     write = Writer(_SCALE, API_VERSION, form, printer, "Metadata")
-    await exchange.answer(200, encode(write.one(found, site.clock.now())), form.content_type)
+    await answer_object(exchange, 200, write.one(found, site.clock.now()), form)
 
 
 def _dig(obj: Object, steps: tuple[str, ...]) -> Any:

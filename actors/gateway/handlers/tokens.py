@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pumice.actors.gateway.forms import encode
+from pumice.actors.gateway.forms import answer_object, form_of
 from pumice.actors.gateway.identity.account_tokens import AUDIENCE, BINDABLE, BoundObject, signed
 from pumice.actors.gateway.problems import ApiError, bad_request, invalid
 from pumice.actors.gateway.request.bodies import read_object
@@ -19,6 +19,8 @@ from pumice.cluster.kube.statuses import timestamp
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object, is_list, section
 
+KIND: Final = "TokenRequest"
+API_VERSION: Final = "authentication.k8s.io/v1"
 # The bounds of Kubernetes' ValidateTokenRequest.
 LEAST_S: Final = 600
 MOST_S: Final = 1 << 32
@@ -27,12 +29,13 @@ DEFAULT_S: Final = 3600
 
 async def create(site: Site, exchange: Exchange, target: Target) -> None:
     """Answer 201 with the TokenRequest. Raises ApiError (400, 404, 409, 422)."""
+    form = form_of(exchange, API_VERSION, KIND, shapes=False)
     account = await site.get("ServiceAccount", target.namespace, target.name)
     asked = section(await read_object(exchange, site.settings.body_limit), "spec")
     seconds = asked.get("expirationSeconds") or DEFAULT_S
     if not isinstance(seconds, int) or not LEAST_S <= seconds <= MOST_S:
         why = f"Invalid value: {seconds}: may not specify a duration less than 10 minutes"
-        raise invalid("TokenRequest", "", [("FieldValueInvalid", "spec.expirationSeconds", why)])
+        raise invalid(KIND, "", [("FieldValueInvalid", "spec.expirationSeconds", why)])
     given: object = asked.get("audiences")
     audiences = list(map(str, given)) if is_list(given) and given else [AUDIENCE]
     bound = await _bound(site, target, section(asked, "boundObjectRef"))
@@ -40,13 +43,13 @@ async def create(site: Site, exchange: Exchange, target: Target) -> None:
     site.tokens_made += 1
     token = signed(site.settings.account_key, account, audiences, now, seconds, bound, site.tokens_made)
     answer = {
-        "kind": "TokenRequest",
-        "apiVersion": "authentication.k8s.io/v1",
+        "kind": KIND,
+        "apiVersion": API_VERSION,
         "metadata": {"name": target.name, "namespace": target.namespace, "creationTimestamp": timestamp(now)},
         "spec": {"audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": asked.get("boundObjectRef")},
         "status": {"token": token, "expirationTimestamp": timestamp(now + seconds)},
     }
-    await exchange.answer(201, encode(answer))
+    await answer_object(exchange, 201, answer, form)
 
 
 async def _bound(site: Site, target: Target, ref: Object) -> BoundObject | None:

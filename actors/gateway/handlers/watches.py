@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GET with watch=true: one JSON object a line, or over a WebSocket one a text frame, for as long as the client stays.
+"""GET with watch=true: one event a line, frame of protobuf or frame of a WebSocket, for as long as the client stays.
 
 What is there already is sent first when the client asks for it (`sendInitialEvents`, or no revision, or revision 0),
 then what changes, from the ring of the kind. A client that does not read fills its connection and stops no other
@@ -20,16 +20,15 @@ from anyio import lowlevel
 from msgspec.structs import replace
 
 from pumice.actors.gateway.budget import NoRoomError, Use
-from pumice.actors.gateway.forms import Writer, writer
+from pumice.actors.gateway.forms import Writer, form_of, writer
 from pumice.actors.gateway.problems import ApiError, expired, failure, too_new
 from pumice.actors.gateway.request.exchange import ClientGoneError, Exchange
-from pumice.actors.gateway.request.negotiation import negotiate
 from pumice.actors.gateway.request.paths import Target
 from pumice.actors.gateway.request.query import ListOptions, list_options
 from pumice.actors.gateway.request.selection import Condition, Selection, selection
-from pumice.actors.gateway.request.upgrades import lines
-from pumice.actors.gateway.ring import CHUNK, Ring, RingEntry, RingPart, event_line, first_of
+from pumice.actors.gateway.ring import CHUNK, Ring, RingEntry, RingPart, first_of
 from pumice.actors.gateway.site import Site
+from pumice.actors.gateway.watch_events import format_of
 from pumice.cluster.api.kinds import Kind
 from pumice.core.objects.metadata import Object
 from pumice.storage import codec
@@ -44,7 +43,7 @@ INITIAL_END: Final = "k8s.io/initial-events-end"
 
 async def watch(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:
     """Watch a collection, or one object of it."""
-    form = negotiate(exchange.header("accept"))
+    form = form_of(exchange, target.api_version, row.kind)
     write = writer(site.kinds, row, target.api_version, form, exchange.query)
     options = list_options(exchange.query, watch=True)
     selected = selection(row, target.namespace, options.labels, options.fields)
@@ -66,6 +65,7 @@ class Stream:
         self._site = site
         self._exchange = exchange
         self._write = write
+        self._events, self._media = format_of(write.form.media)
         self._selected = selected
         self._options = options
         self._ring: Ring = site.hub.ring(selected.kind)
@@ -80,7 +80,7 @@ class Stream:
             self._exchange.share.use = Use.WATCH
         seconds = self._options.timeout_s
         lasts = min(seconds, LONGEST_S) if seconds and seconds > 0 else LONGEST_S
-        await self._exchange.begin(self._write.form.content_type, frames=lines)
+        await self._exchange.begin(self._media, frames=self._events.frames)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._until_gone, tasks.cancel_scope)
             with anyio.move_on_after(lasts) as time, self._site.open.endless(time):
@@ -97,7 +97,7 @@ class Stream:
             try:
                 await self._follow(await self._start())
             except ApiError as error:
-                await self._exchange.chunk(event_line("ERROR", failure(error.refused)))
+                await self._exchange.chunk(self._events.write("ERROR", failure(error.refused)))
 
     async def _start(self) -> int:
         """Send the existing objects, and return the position to go on from. Raises ApiError, 410 for an old
@@ -150,15 +150,15 @@ class Stream:
         if self._options.initial and self._options.bookmarks:
             annotations = {INITIAL_END: "true"}
             metadata = {"resourceVersion": str(revision), "annotations": annotations}
-            await self._exchange.chunk(event_line("BOOKMARK", self._write.bookmark(metadata)))
+            await self._exchange.chunk(self._events.write("BOOKMARK", self._write.bookmark(metadata)))
 
     def _added(self, blobs: Sequence[bytes]) -> list[bytes]:
-        lines: list[bytes] = []
+        events: list[bytes] = []
         for blob in blobs:
             obj: Object = codec.unpack(blob)
             if self._selected.takes(obj):
-                lines.append(self._line("ADDED", obj))
-        return lines
+                events.append(self._event("ADDED", obj))
+        return events
 
     # --- what changes
 
@@ -208,14 +208,14 @@ class Stream:
             return b"".join([self._seen(entry) for entry in entries if entry.revision > self._after])
         # The most common watch: all such watches of a kind, or of a namespace, share bytes that were joined once.
         if self._write.plain and self._selected.everything:
-            return self._source.lines.of(position, entries)
+            return self._source.joined.of(position, entries, self._events)
         return b"".join([self._seen(entry) for entry in entries])
 
     def _seen(self, entry: RingEntry) -> bytes:
         """Return the change as this watch sees it: an object that begins to match is ADDED, one that stops is
         DELETED."""
         if self._selected.everything and self._write.plain:
-            return entry.line()
+            return entry.event(self._events)
         had = entry.before is not None and self._selected.has(entry.before)
         has = entry.after is not None and self._selected.has(entry.after)
         if entry.type == "DELETED":
@@ -225,15 +225,15 @@ class Stream:
         if not shown:
             return b""
         if shown == entry.type and self._write.plain:
-            return entry.line()
-        return self._line(shown, entry.obj())
+            return entry.event(self._events)
+        return self._event(shown, entry.obj())
 
-    def _line(self, type_: str, obj: Object) -> bytes:
+    def _event(self, type_: str, obj: Object) -> bytes:
         # A Table's columns go out once: kubectl keeps those of the first event.
         shown: Any = self._write.one(obj, self._site.clock.now(), headers=not self._told)
         self._told = True
-        return event_line(type_, shown)
+        return self._events.write(type_, shown)
 
     async def _bookmark(self) -> None:
         metadata = {"resourceVersion": str(self._site.hub.revision.value)}
-        await self._exchange.chunk(event_line("BOOKMARK", self._write.bookmark(metadata)))
+        await self._exchange.chunk(self._events.write("BOOKMARK", self._write.bookmark(metadata)))

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pumice.actors.gateway.forms import encode, writer
+from pumice.actors.gateway.forms import answer_object, answer_status, form_of, writer
 from pumice.actors.gateway.handlers import grants
 from pumice.actors.gateway.problems import PATCH_TYPES, bad_request, invalid, success, unsupported_media, wrong_method
 from pumice.actors.gateway.request.bodies import media_type, packed, read_object, read_value
 from pumice.actors.gateway.request.exchange import Exchange
-from pumice.actors.gateway.request.negotiation import negotiate
 from pumice.actors.gateway.request.paths import Target
 from pumice.actors.gateway.request.query import Form, WriteOptions, dry_run, list_options, write_options
 from pumice.actors.gateway.request.selection import selection
@@ -176,7 +175,7 @@ async def delete(site: Site, exchange: Exchange, target: Target, row: Kind) -> N
         await show(site, exchange, target, row, answer, 200, warnings)
         return
     details = {"name": target.name, "group": row.group, "kind": row.plural, "uid": answer.uid}
-    await exchange.answer(200, encode(success({name: value for name, value in details.items() if value})))
+    await answer_status(exchange, 200, success({name: value for name, value in details.items() if value}))
 
 
 async def delete_collection(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:
@@ -198,7 +197,7 @@ async def delete_collection(site: Site, exchange: Exchange, target: Target, row:
         await site.ask_if_there(message)
         gone.append(obj)
     details = {"group": row.group, "kind": row.plural}
-    await exchange.answer(200, encode(success(details)))
+    await answer_status(exchange, 200, success(details))
 
 
 async def delete_options(site: Site, exchange: Exchange) -> Object:
@@ -345,15 +344,16 @@ async def show(
     site: Site, exchange: Exchange, target: Target, row: Kind, answer: Accepted, status: int, warnings: list[str]
 ) -> None:
     """Answer with the object after the write."""
-    form = negotiate(exchange.header("accept"))
+    form = form_of(exchange, target.api_version, row.kind)
     write = writer(site.kinds, row, target.api_version, form, exchange.query)
     # A line break parts headers of one name: `Exchange` makes one header of each line.
     headers = {"warning": "\n".join(f'299 - "{_quoted(text)}"' for text in warnings)} if warnings else None
     if not answer.blob:
-        await exchange.answer(status, encode(success({"name": target.name, "group": row.group, "kind": row.plural})))
+        details = {"name": target.name, "group": row.group, "kind": row.plural}
+        await answer_status(exchange, status, success(details))
         return
     obj: Object = codec.unpack(answer.blob)
-    await exchange.answer(status, encode(write.one(obj, site.clock.now())), form.content_type, headers)
+    await answer_object(exchange, status, write.one(obj, site.clock.now()), form, headers)
 
 
 def _quoted(text: str) -> str:

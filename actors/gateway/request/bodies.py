@@ -9,9 +9,10 @@ from typing import Any, Final
 import anyio.to_thread
 import msgspec
 
-from pumice.actors.gateway import protobuf
 from pumice.actors.gateway.problems import BODY_TYPES, ApiError, bad_request, unsupported_media
+from pumice.actors.gateway.protobuf import reading
 from pumice.actors.gateway.request.exchange import Exchange
+from pumice.actors.gateway.request.negotiation import PROTOBUF
 from pumice.config.errors import ConfigError, DuplicateKeyError
 from pumice.config.scalars import resolve_for_api
 from pumice.config.yaml_tree import read_documents
@@ -22,7 +23,6 @@ from pumice.storage import codec
 from pumice.storage.errors import CodecError
 
 JSON: Final = "application/json"
-PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 YAML: Final = ("application/yaml", "text/yaml", "application/apply-patch+yaml")
 QUICK: Final = 2_048
 """Bytes of YAML or protobuf that are read on the loop; more goes to a thread, for it takes its time."""
@@ -105,10 +105,10 @@ async def parse_protobuf(body: bytes) -> Object:
 
 def _protobuf(body: bytes) -> Object:
     try:
-        return protobuf.decode(body)
-    except protobuf.UnknownProtobufKindError as error:
+        return reading.decode(body)
+    except reading.UnknownProtobufKindError as error:
         raise ApiError(Refused(error.code, error.reason, str(error))) from error
-    except protobuf.MalformedBodyError as error:
+    except reading.MalformedBodyError as error:
         raise bad_request(f"the object provided is unrecognized: {error}") from error
 
 

@@ -1,44 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
 """Form of an answer, from the Accept header.
 
-Protobuf is asked for by client-go together with JSON, and JSON satisfies it; protobuf alone is refused.
+The client's order decides, as with a kube-apiserver: JSON, YAML, and protobuf for the kinds that have it, which are
+Kubernetes' own.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import Struct
 
 from pumice.actors.gateway.problems import not_acceptable
 
-_JSON: Final = ("application/json", "application/*", "*/*")
+JSON: Final = "application/json"
+PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+_JSON: Final = (JSON, "application/*", "*/*")
 _YAML: Final = ("application/yaml", "text/yaml")
 _METADATA: Final = ("PartialObjectMetadata", "PartialObjectMetadataList")
 _VERSIONS: Final = ("v1", "v1beta1")
+_IN_PROTOBUF: Final = {"every": ("", "Metadata"), "metadata": ("Metadata",), "none": ()}
 
 
 class Form(Struct, frozen=True, gc=False):
     """The form. `shape`: "" for the objects themselves, "Table" or "Metadata"; `version` of meta.k8s.io for those
-    two.
+    two. `media`: the type of the answer.
     """
 
     shape: str = ""
     version: str = "v1"
-    yaml: bool = False
+    media: str = JSON
 
     @property
-    def content_type(self) -> str:
-        """Return the header of the answer."""
-        return "application/yaml" if self.yaml else "application/json"
+    def is_protobuf(self) -> bool:
+        """Return whether the answer is in protobuf."""
+        return self.media == PROTOBUF
 
 
 PLAIN: Final = Form()
+Protobuf = Literal["every", "metadata", "none"]
+"""Shapes that can be written in protobuf: metadata can for every kind."""
 
 
 @lru_cache(maxsize=256)
-def negotiate(accept: str, *, shapes: bool = True) -> Form:
+def negotiate(accept: str, *, shapes: bool = True, protobuf: Protobuf = "metadata") -> Form:
     """Return the first form in the header that can be written. Raises ApiError (406) without one.
 
     Without `shapes` there is but the object itself: what has no metadata makes no table.
@@ -48,9 +54,11 @@ def negotiate(accept: str, *, shapes: bool = True) -> Form:
     # The sort is stable: among equal weights the client's order decides.
     for media, parameters in sorted(map(_parse, accept.split(",")), key=_weight):
         form = _form(media, parameters)
-        if form is not None and (shapes or not form.shape):
+        if form is None or (form.shape and not shapes):
+            continue
+        if not form.is_protobuf or form.shape in _IN_PROTOBUF[protobuf]:
             return form
-    raise not_acceptable()
+    raise not_acceptable((JSON, _YAML[0], PROTOBUF) if protobuf == "every" else (JSON, _YAML[0]))
 
 
 @lru_cache(maxsize=256)
@@ -67,17 +75,20 @@ def discovery_version(accept: str) -> str:
 
 
 def _form(media: str, parameters: dict[str, str]) -> Form | None:
-    if media not in _JSON + _YAML:
+    if media in _JSON:
+        media = JSON
+    elif media in _YAML:
+        media = _YAML[0]
+    elif media != PROTOBUF:
         return None
     shape = parameters.get("as", "")
-    yaml = media in _YAML
     if not shape:
-        return Form(yaml=yaml)
+        return Form(media=media)
     if parameters.get("g") != "meta.k8s.io" or parameters.get("v") not in _VERSIONS:
         return None
     if shape == "Table":
-        return Form("Table", parameters["v"], yaml)
-    return Form("Metadata", parameters["v"], yaml) if shape in _METADATA else None
+        return Form("Table", parameters["v"], media)
+    return Form("Metadata", parameters["v"], media) if shape in _METADATA else None
 
 
 def _parse(part: str) -> tuple[str, dict[str, str]]:

@@ -24,11 +24,6 @@ BEARER: Final = "base64url.bearer.authorization.k8s.io."
 BASE64: Final = "base64.binary.k8s.io"
 
 
-def lines(part: bytes, _subprotocol: str) -> list[str | bytes]:
-    """Return one text frame an event of a watch."""
-    return [line.decode() for line in part.splitlines(keepends=True)]
-
-
 def raw(part: bytes, subprotocol: str) -> list[str | bytes]:
     """Return a log: bytes, or letters that stand for them where the client asked for those (`wsstream/stream.go`)."""
     return [b64encode(part).decode() if subprotocol == BASE64 else part]

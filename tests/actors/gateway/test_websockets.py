@@ -14,6 +14,7 @@ import pytest
 from anyio import BrokenResourceError, EndOfStream, connect_tcp, fail_after
 from httpx_ws import AsyncWebSocketSession, WebSocketDisconnect, aconnect_ws
 
+from pumice.actors.gateway.protobuf.reading import decode, inside
 from pumice.core.objects.metadata import Object
 from tests.actors.gateway.rig import PATIENCE_S, PODS, Web, serving
 
@@ -69,6 +70,17 @@ async def test_a_watch_sends_one_text_frame_an_event() -> None:
             while (last := await event(session))["type"] == "MODIFIED":
                 pass
             assert last["type"] == "DELETED"
+
+
+async def test_a_watch_in_protobuf_sends_one_binary_frame_an_event() -> None:
+    accept = "application/vnd.kubernetes.protobuf"
+    async with serving() as web:
+        await web.create_pods("a", "b")
+        async with socket(web, f"{PODS}?watch=true", origin=web.settings.url, accept=accept) as session:
+            with fail_after(PATIENCE_S):
+                frames = [await session.receive_bytes() for _ in range(2)]
+        shown = [decode(inside(frame, 2, 1))["metadata"]["name"] for frame in frames]
+        assert ([inside(frame, 1) for frame in frames], shown) == ([b"ADDED", b"ADDED"], ["a", "b"])
 
 
 async def test_a_watch_whose_time_is_up_closes_normally() -> None:

@@ -230,15 +230,6 @@ async def test_metadata_alone() -> None:
         ]
 
 
-async def test_protobuf_with_json_is_json_and_protobuf_alone_is_not_acceptable() -> None:
-    async with serving() as web:
-        for beside in ("application/json", " */*"):
-            both = await web.http.get(PODS, headers={"accept": f"application/vnd.kubernetes.protobuf,{beside}"})
-            assert (both.status_code, both.headers["content-type"]) == (200, "application/json")
-        refused = await web.send("GET", PODS, code=406, accept="application/vnd.kubernetes.protobuf")
-        assert refused["reason"] == "NotAcceptable"
-
-
 async def test_a_large_list_comes_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pumice.actors.gateway.handlers.reads.WHOLE", 2_000)
     async with serving() as web:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pumice.actors.gateway.protobuf import READERS, MalformedBodyError, UnknownProtobufKindError, decode
+from pumice.actors.gateway.protobuf.reading import READERS, MalformedBodyError, UnknownProtobufKindError, decode
 
 RECORDED: list[dict[str, Any]] = json.loads(Path(__file__).with_name("recorded.json").read_text("utf-8"))
 BODIES = [base64.b64decode(case["bytes"]) for case in RECORDED]

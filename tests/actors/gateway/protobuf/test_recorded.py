@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pumice.actors.gateway.protobuf import decode
+from pumice.actors.gateway.protobuf.reading import decode
 
 RECORDED: list[dict[str, Any]] = json.loads(Path(__file__).with_name("recorded.json").read_text("utf-8"))
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Request bodies in Kubernetes' protobuf encoding, read by field numbers from the schema table.
 
-Go clients send core kinds so and give no way to stop them. Answers are JSON, always. A body is an envelope: four bytes,
-then runtime.Unknown with the type's name and the object's message.
+Go clients send Kubernetes' own kinds so, and some give no way to stop them. A body is an envelope: four bytes, then
+runtime.Unknown with the type's name and the object's message.
 """
 
 from __future__ import annotations
@@ -403,6 +403,19 @@ MAGIC: Final = b"k8s\x00"
 _TYPE: Final = 1
 _RAW: Final = 2
 _ENCODING: Final = 3
+
+
+def inside(data: bytes | memoryview, *path: int) -> bytes:
+    """Return the bytes at a path of field numbers; b"" where there are none."""
+    part = memoryview(data)
+    for number in path:
+        part = _bytes(fields(part), number)
+    return bytes(part)
+
+
+def object_in(body: bytes) -> memoryview:
+    """Return the message of an object without its envelope."""
+    return _bytes(fields(memoryview(body)[len(MAGIC) :]), _RAW)
 
 
 def decode(body: bytes) -> Object:
