@@ -54,7 +54,7 @@ class _Event(msgspec.Struct):
 _EVENT: Final = msgspec.json.Decoder(_Event)
 
 
-class JsonLines:
+class JsonEvents:
     """One JSON object a line."""
 
     def write(self, type_: str, obj: Object) -> bytes:
@@ -81,7 +81,7 @@ class JsonLines:
         return [line.decode() for line in self.split(part)]
 
 
-class ProtobufFrames:
+class ProtobufEvents:
     """meta.v1.WatchEvent after its length in four bytes. Only the object in it has the envelope."""
 
     def write(self, type_: str, obj: Object) -> bytes:
@@ -116,11 +116,11 @@ class ProtobufFrames:
 
 
 _LENGTH: Final = 4
-JSON_LINES: Final = JsonLines()
-PROTOBUF_FRAMES: Final = ProtobufFrames()
+JSON_EVENTS: Final = JsonEvents()
+PROTOBUF_EVENTS: Final = ProtobufEvents()
 STREAM: Final = f"{PROTOBUF};stream=watch"
 
 
 def format_of(media: str) -> tuple[EventFormat, str]:
     """Return the format for a media type (or for that of a watch), and the media type of the watch."""
-    return (PROTOBUF_FRAMES, STREAM) if media.startswith(PROTOBUF) else (JSON_LINES, media or JSON)
+    return (PROTOBUF_EVENTS, STREAM) if media.startswith(PROTOBUF) else (JSON_EVENTS, media or JSON)

@@ -14,7 +14,7 @@ import anyio
 
 from pumice.actors.gateway.problems import expired, failure
 from pumice.actors.gateway.request.exchange import Send
-from pumice.actors.gateway.watch_events import JSON_LINES, EventFormat, format_of
+from pumice.actors.gateway.watch_events import JSON_EVENTS, EventFormat, format_of
 from pumice.actors.runtime.level_signal import LevelSignal
 
 Message = MutableMapping[str, Any]
@@ -74,7 +74,7 @@ class WatchChannel:
         self._over = over
         self._told = told
         self._ended = False
-        self._events: EventFormat = JSON_LINES
+        self._events: EventFormat = JSON_EVENTS
 
     async def __call__(self, message: Message) -> None:
         """Pass on a message, event by event."""

@@ -9,7 +9,7 @@ import pytest
 
 from pumice.actors.gateway.protobuf.reading import decode, inside, object_in, varint
 from pumice.actors.gateway.protobuf.writing import encode, envelope
-from pumice.actors.gateway.watch_events import PROTOBUF_FRAMES, STREAM
+from pumice.actors.gateway.watch_events import PROTOBUF_EVENTS, STREAM
 from pumice.core.objects.metadata import Object
 from tests.actors.gateway.faults.test_door import struck_by
 from tests.actors.gateway.rig import PODS, QUEUES, Web, pod_of, serving
@@ -172,4 +172,4 @@ async def test_a_fault_cuts_a_watch_between_frames_or_within_one(within: bool) -
         size = 4 + int.from_bytes(held[:4])
         assert decode(inside(bytes(held[4:size]), 2, 1))["metadata"]["name"] == "a"
         assert (len(held) > size) is within
-        assert PROTOBUF_FRAMES.revision(bytes(held[:size])) > 0
+        assert PROTOBUF_EVENTS.revision(bytes(held[:size])) > 0

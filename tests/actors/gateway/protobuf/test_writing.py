@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pumice.actors.gateway.problems import ApiError
 from pumice.actors.gateway.protobuf.reading import decode, read_message
 from pumice.actors.gateway.protobuf.writing import encode, knows, varint, write_message
-from pumice.actors.gateway.watch_events import PROTOBUF_FRAMES
+from pumice.actors.gateway.watch_events import PROTOBUF_EVENTS
 from pumice.cluster.api.schema.table import flat_fields, is_message
 from pumice.core.objects.metadata import Object, is_list, is_mapping
 from tests.kit.pods import pod
@@ -153,10 +153,10 @@ def test_numbers_take_seven_bits_a_byte(number: int, expected: str) -> None:
 @given(st.lists(st.sampled_from(["ADDED", "BOOKMARK", "DELETED"]), max_size=5))
 def test_frames_that_were_joined_are_told_apart(types: list[str]) -> None:
     events = [
-        PROTOBUF_FRAMES.write(type_, {**pod(f"a{number}"), "metadata": {"resourceVersion": str(number)}})
+        PROTOBUF_EVENTS.write(type_, {**pod(f"a{number}"), "metadata": {"resourceVersion": str(number)}})
         for number, type_ in enumerate(types)
     ]
-    found = PROTOBUF_FRAMES.split(b"".join(events))
+    found = PROTOBUF_EVENTS.split(b"".join(events))
     assert found == events
-    assert [PROTOBUF_FRAMES.revision(event) for event in found] == list(range(len(types)))
-    assert [PROTOBUF_FRAMES.is_bookmark(event) for event in found] == [type_ == "BOOKMARK" for type_ in types]
+    assert [PROTOBUF_EVENTS.revision(event) for event in found] == list(range(len(types)))
+    assert [PROTOBUF_EVENTS.is_bookmark(event) for event in found] == [type_ == "BOOKMARK" for type_ in types]
