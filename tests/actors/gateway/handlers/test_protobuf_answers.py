@@ -1,6 +1,6 @@
 """Answers in protobuf: who gets them, and that they say what the JSON of the same request says."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -123,7 +123,7 @@ async def test_statuses_and_reviews_come_in_it() -> None:
 
 
 @asynccontextmanager
-async def watched(web: Web, path: str) -> AsyncIterator[tuple[httpx.Response, AsyncIterator[tuple[str, Object]]]]:
+async def watched(web: Web, path: str) -> AsyncGenerator[tuple[httpx.Response, AsyncIterator[tuple[str, Object]]]]:
     """The events of a watch in protobuf."""
 
     async def events() -> AsyncIterator[tuple[str, Object]]:

@@ -18,9 +18,19 @@ from pumice.core.objects.metadata import Object, is_list, is_mapping
 from tests.kit.pods import pod
 
 RECORDED: list[dict[str, Any]] = json.loads(Path(__file__).with_name("recorded.json").read_text("utf-8"))
-KINDS = ["core.v1.Pod", "core.v1.Node", "core.v1.PersistentVolume", "apps.v1.Deployment", "batch.v1.Job"]
-KINDS += ["resource.v1.ResourceClaim", "admissionregistration.v1.ValidatingAdmissionPolicy", "meta.v1.Status"]
-KINDS += ["apiextensions.v1.CustomResourceDefinition", "networking.v1.Ingress", "authorization.v1.SubjectAccessReview"]
+KINDS = [
+    "admissionregistration.v1.ValidatingAdmissionPolicy",
+    "apiextensions.v1.CustomResourceDefinition",
+    "apps.v1.Deployment",
+    "authorization.v1.SubjectAccessReview",
+    "batch.v1.Job",
+    "core.v1.Node",
+    "core.v1.PersistentVolume",
+    "core.v1.Pod",
+    "meta.v1.Status",
+    "networking.v1.Ingress",
+    "resource.v1.ResourceClaim",
+]
 DEEPEST = 4
 
 MOMENTS = st.datetimes().map(lambda at: f"{at.year:04d}{at.isoformat()[4:19]}Z")
