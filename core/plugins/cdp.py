@@ -39,6 +39,10 @@ class Cdp(BuiltInPlugin):
         session.points.preemptable.add(self.name, self.evictable)
         session.points.reclaimable.add(self.name, self.evictable)
 
+    def can_go_on(self, session: Session) -> bool:
+        """Return True: cooldowns are compared with the clock whenever victims are asked for."""
+        return True
+
     def on_session_close(self, session: Session) -> None:
         """Write nothing."""
 

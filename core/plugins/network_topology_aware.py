@@ -20,6 +20,8 @@ from pumice.core.session.points.rules import of_candidates
 from pumice.core.state.dimensions import floats
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pumice.core.objects.pod import Task
     from pumice.core.session.jobs import SubJob
     from pumice.core.session.points.rules import Score
@@ -38,29 +40,41 @@ class DomainOccupancy:
 
     def __init__(self, session: Session) -> None:
         nodes, domains = session.nodes, session.topology.tree.domains
+        self._nodes = nodes
         self.index = {name: i for i, name in enumerate(domains)}
+        self._rows = [domain.rows for domain in domains.values()]
         self.above: list[list[int]] = [[] for _ in range(nodes.count)]
+        for column, domain in enumerate(domains.values()):
+            rows: list[int] = domain.rows.tolist()
+            for row in rows:
+                self.above[row].append(column)
         shape = (nodes.idle.shape[0], len(domains))
         self.allocatable, self.used = np.zeros(shape), np.zeros(shape)
         self.idle, self.future = np.zeros(shape), np.zeros(shape)
+        self._used_at = [floats(line) for line in self.used]
+        follows = "topology-idle-follows" in session.config.pumice.fix
+        self._followed = [(self.idle, nodes.idle), (self.future, nodes.future)] if follows else []
+        self._add_up(range(len(domains)))
+
+    def renew(self) -> None:
+        """Add up the domains again whose nodes have changed since the opening before."""
+        changed = set(self._nodes.touched[self._read :])
+        self._add_up({column for row in changed for column in self.above[row]})
+
+    def _add_up(self, columns: Iterable[int]) -> None:
+        nodes = self._nodes
         pairs = (
             (self.allocatable, nodes.allocatable),
             (self.used, nodes.used),
             (self.idle, nodes.idle),
             (self.future, nodes.future),
         )
-        for name, domain in domains.items():
-            column = self.index[name]
-            rows: list[int] = domain.rows.tolist()
-            for row in rows:
-                self.above[row].append(column)
+        for column in columns:
             for total, of_nodes in pairs:
                 # whole numbers of milli-units and bytes: exact in any order of summation
-                total[:, column] = of_nodes[:, domain.rows].sum(axis=1)
-        self._used_at = [floats(line) for line in self.used]
-        follows = "topology-idle-follows" in session.config.pumice.fix
-        self._followed = [(self.idle, nodes.idle), (self.future, nodes.future)] if follows else []
+                total[:, column] = of_nodes[:, self._rows[column]].sum(axis=1)
         self._seen = [of_nodes.copy() for _, of_nodes in self._followed]
+        self._read = len(nodes.touched)
 
     def on_allocate(self, task: Task, node: int) -> None:
         """Count a task that was put on a node."""
@@ -439,7 +453,7 @@ class NetworkTopologyAware(BuiltInPlugin):
 
     def on_session_open(self, session: Session) -> None:
         """Sum up the domains; register gradients, scores and handlers."""
-        occupancy = DomainOccupancy(session)
+        self._occupancy = occupancy = DomainOccupancy(session)
         gradients = Gradients(session, occupancy, self._weights.max_hyper_nodes)
         scores = Scores(session, occupancy, self._weights)
         session.points.hyper_node_order.add(self.name, scores.of_domains)
@@ -447,6 +461,14 @@ class NetworkTopologyAware(BuiltInPlugin):
         session.points.hyper_node_gradient_for_job.add(self.name, gradients.for_job)
         session.points.hyper_node_gradient_for_sub_job.add(self.name, gradients.for_sub_job)
         session.points.handle(occupancy.on_allocate, occupancy.on_deallocate)
+
+    def can_go_on(self, session: Session) -> bool:
+        """Return True: a change of a HyperNode or of a node's labels ends the session that has read it."""
+        return True
+
+    def on_session_renew(self, session: Session) -> None:
+        """Sum up the domains again."""
+        self._occupancy.renew()
 
     def on_session_close(self, session: Session) -> None:
         """Write nothing."""

@@ -90,7 +90,14 @@ class QueueAffinities:
         self._queues = queues
         self._refusal_counts = refusal_counts
         self._inherit = inherit
-        self._own: dict[str, QueueAffinity | None] = {}
+        self._own: dict[str, tuple[Object | None, QueueAffinity | None]] = {}
+
+    def still_hold(self, queues: dict[str, Queue]) -> bool:
+        """Return whether all affinities that were read are the same in a later session with queues of the same names,
+        which are read from then on.
+        """
+        self._queues = queues
+        return all(_affinity(queues[name]) == spec for name, (spec, _) in self._own.items())
 
     def of(self, name: str) -> QueueAffinity | None:
         """Return the affinity that counts for a queue."""
@@ -105,9 +112,15 @@ class QueueAffinities:
 
     def _read(self, name: str) -> QueueAffinity | None:
         if name not in self._own:
-            spec = section(self._queues[name].queue, "spec").get("affinity")
-            self._own[name] = None if spec is None else QueueAffinity(spec, refusal_counts=self._refusal_counts)
-        return self._own[name]
+            spec = _affinity(self._queues[name])
+            own = None if spec is None else QueueAffinity(spec, refusal_counts=self._refusal_counts)
+            self._own[name] = spec, own
+        return self._own[name][1]
+
+
+def _affinity(queue: Queue) -> Object | None:
+    found: Object | None = section(queue.queue, "spec").get("affinity")
+    return found
 
 
 @derived(NODES)
@@ -223,10 +236,14 @@ class NodeGroup(BuiltInPlugin):
         """Register filter and scorer."""
         options = (option for tier in session.config.tiers for option in tier.plugins if option.name == NAME)
         first = next(options, None)
-        affinities = QueueAffinities(
+        self._affinities = affinities = QueueAffinities(
             session.queues,
             inherit=first is not None and bool(first.is_enabled("Hierarchy")),
             refusal_counts="nodegroup-refusal-counts" in session.config.pumice.fix,
         )
         session.points.predicate.add(NAME, [NodeGroups(session, affinities, strict=self._strict)])
         session.points.node_order.add(NAME, [GroupScores(session, affinities, ordered=self._ordered)])
+
+    def can_go_on(self, session: Session) -> bool:
+        """Return whether the affinities are the same: they are no limits, so a change of one does not end a session."""
+        return self._affinities.still_hold(session.queues)

@@ -376,3 +376,7 @@ class ResourceStrategyFit(BuiltInPlugin):
             session.points.predicate.add(self.name, [Proportional(self._shares)])
         if self._weight > 0 or self._sra.weight > 0:
             session.points.node_order.add(self.name, [StrategyScorer(self._strategies, self._weight, self._sra)])
+
+    def can_go_on(self, session: Session) -> bool:
+        """Return True: filter and scorer read columns alone."""
+        return True

@@ -399,9 +399,7 @@ class TaskTopology(BuiltInPlugin):
 
     def on_session_open(self, session: Session) -> None:
         """Deal out the tasks of jobs with something to place; register nothing when no such job exists."""
-        for job in session.jobs.in_order:
-            if session.jobs.has_pending(job):
-                self._deal(session, job)
+        self._deal_all(session)
         # Without such a job the task order stays fixed, so sorted lists may take the place of heaps.
         if not self.jobs:
             return
@@ -415,6 +413,18 @@ class TaskTopology(BuiltInPlugin):
         session.points.node_order.add(self.name, [BucketScorer(self.jobs, self._weight)])
         # No handler for what is taken off: in Volcano, too, an undone placement stays in the buckets.
         session.points.handle(allocate=placed)
+
+    def can_go_on(self, session: Session) -> bool:
+        """Return whether there are jobs with buckets, or none, as before: without them nothing is registered."""
+        had = bool(self.jobs)
+        self._deal_all(session)
+        return bool(self.jobs) == had
+
+    def _deal_all(self, session: Session) -> None:
+        self.jobs.clear()
+        for job in session.jobs.in_order:
+            if session.jobs.has_pending(job):
+                self._deal(session, job)
 
     def _deal(self, session: Session, job: Job) -> None:
         relations = relations_of(job)

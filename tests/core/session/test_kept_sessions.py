@@ -91,9 +91,10 @@ class Churn:
         self.chance, self.view, self.config = random.Random(seed), View(), config
         self.lonely = lonely
         self.carry, self.number, self.jobs = Carry(), 0, dict[str, list[Object]]()
+        self.now = NOW
         self.groups = dict[str, Object]()
         for name in ("n0", "n1", "n2", "n3", "n4"):
-            self.view.apply("ADDED", node(name, cpu="4"))
+            self.view.apply("ADDED", self.node(name, cpu="4"))
         self.view.apply("ADDED", queue("root"))
         self.view.apply("ADDED", queue("q", weight=2, parent="root", deserved={"cpu": "8"}))
         most, least = {"cpu": "14"}, {"cpu": "2"}
@@ -110,7 +111,19 @@ class Churn:
             self._go(self.chance.choice(sorted(self.jobs)))
         else:
             name = self.chance.choice(["n0", "n1"])
-            self.view.apply("MODIFIED", node(name, cpu=self.chance.choice(["3", "4"])))
+            self.view.apply("MODIFIED", self.node(name, cpu=self.chance.choice(["3", "4"])))
+
+    def node(self, name: str, *, cpu: str) -> Object:
+        """Make a node."""
+        return node(name, cpu=cpu)
+
+    def mark(self, made: list[Object]) -> None:
+        """Say more about a job that comes."""
+
+    def pass_time(self) -> None:
+        """Let the next cycle come."""
+        self.number += 1
+        self.now += 1
 
     def _come(self) -> None:
         name, size = f"j{self.number}-{self.chance.randrange(1000)}", self.chance.randint(1, 3)
@@ -119,11 +132,12 @@ class Churn:
             more |= {"labels": {"app": "lonely"}, "affinity": NEAR}
         else:
             more |= {"labels": {"app": self.chance.choice(["kept", "free"])}}
-        created = timestamp(NOW + self.number)
+        created = timestamp(self.now)
         queue = self.chance.choice(["q", "r"])
         made = gang(name, queue=queue, pods=size, phase="Pending", created=created, **more)
         if self.chance.random() < 0.5:
             made[0]["spec"]["minResources"] = {"cpu": str(size * int(more["cpu"]))}
+        self.mark(made)
         self.jobs[name], self.groups[name] = made, made[0]
         for obj in made:
             self.view.apply("ADDED", obj)
@@ -135,8 +149,8 @@ class Churn:
 
     def both(self) -> tuple[CycleResult, CycleResult]:
         """Decide on copies, and then in a session that may go on; carry out what was decided."""
-        self.number += 1
-        clock = CycleClock(self.number, NOW + self.number)
+        self.pass_time()
+        clock = CycleClock(self.number, self.now)
         fresh = run_cycle(self.view.snapshot(), self.config, clock, self.carry)
         kept = run_cycle(self.view.snapshot(kept=True, checks=True), self.config, clock, self.carry)
         self.carry = Carry.from_dict(kept.carry)
@@ -144,7 +158,7 @@ class Churn:
             group = self.groups[written.name] = pod_group_after(self.groups[written.name], written, clock.now)
             self.view.apply("MODIFIED", group)
         for bind in kept.binds:
-            self.view.assume(bind.namespace, bind.name, bind.node)
+            self.view.assume(bind.namespace, bind.name, bind.node, bind.pre_bind)
         for evict in kept.evicts:
             self.view.evicting(evict.namespace, evict.name)
         return fresh, kept
@@ -199,22 +213,34 @@ class Settling(Churn):
         """Decide, and let the pods follow."""
         fresh, kept = super().both()
         for bind in kept.binds:
-            self._put(bind.name, bind.node, "Running")
+            self.put(bind.name, bind.node, "Running", bind.annotations)
         for evict in kept.evicts:
-            self._put(evict.name, "", "Pending")
+            self.put(evict.name, "", "Pending", {})
         return fresh, kept
 
-    def _put(self, name: str, where: str, phase: str) -> None:
+    def put(self, name: str, where: str, phase: str, written: dict[str, str]) -> None:
+        """Let a pod run on a node, or wait without one."""
+        scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": timestamp(self.now)}
+        status = {"phase": phase, "conditions": [scheduled] if where else []}
         for objects in self.jobs.values():
             for place, obj in enumerate(objects):
                 if obj["kind"] == "Pod" and obj["metadata"]["name"] == name:
-                    objects[place] = {**obj, "spec": {**obj["spec"], "nodeName": where}, "status": {"phase": phase}}
+                    metadata = obj["metadata"]
+                    notes = {**metadata.get("annotations", {}), **written}
+                    spec = {**obj["spec"], "nodeName": where}
+                    objects[place] = {**obj, "metadata": {**metadata, "annotations": notes}} | {
+                        "spec": spec,
+                        "status": status,
+                    }
                     self.view.apply("MODIFIED", objects[place])
+
+    is_crowded = True
 
     def change(self) -> None:
         """Let more come than go: queues take from each other."""
         super().change()
-        self._come()
+        if self.is_crowded:
+            self._come()
 
 
 @pytest.mark.parametrize("plugin", [CAPACITY, TREE, "proportion"])
