@@ -21,6 +21,7 @@ from pumice.load.source import read_text
 from pumice.questions.measures.lives import Listener, Lives
 from pumice.questions.measures.measures import beginning
 from pumice.results import Result
+from pumice.storage.journal import API
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -128,7 +129,7 @@ async def held(
     begun = await beginning(journal)
     known = begun.at if begun.after else -inf  # nothing was held before a first record
     amounts = HeldAmounts(by, begun.at if begin is None else max(begin, known), inf if end is None else end)
-    last = await begun.through(journal, Lives((amounts,)), until=amounts.end)
+    last = await begun.through(journal, Lives((amounts,)), until=amounts.end, kinds=(API,))
     amounts.end = min(amounts.end, last)  # what will be held later is not known
     amounts.begin = min(amounts.begin, amounts.end)
     amounts.to(last)

@@ -31,7 +31,7 @@ from pumice.storage.checkpoint import read_checkpoint
 from pumice.storage.records import content
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from pumice.config.schema import SchedulerConfig
     from pumice.questions.measures.lives import GroupLife, PodLife
@@ -475,22 +475,30 @@ class Beginning:
         return () if self.state is None else there_at(self.state)
 
     async def through(
-        self, journal: Journal, lives: Lives, each: Callable[[Stored], None] | None = None, until: float = inf
+        self,
+        journal: Journal,
+        lives: Lives,
+        each: Callable[[Stored], None] | None = None,
+        until: float = inf,
+        kinds: Collection[str] | None = None,
     ) -> float:
-        """Show lives the existing objects and every record from here on, at least to the moment `until`, and return the
-        moment of the last one. `each` gets the records instead, in their order. Raises DamagedError.
+        """Show lives the existing objects and every record from here on (of these kinds), at least to the moment
+        `until`, and return the moment of the last one. `each` gets the records instead, in their order. Raises
+        DamagedError.
         """
         for mutation in self.there():
             lives.note(mutation, self.at)
         follow = each or lives.follow
+        newest = (await journal.head()).sequence
         after, ended = self.after, self.at
-        while batch := await journal.read(after, limit=BATCH):
+        while batch := await journal.read(after, kinds, limit=BATCH):
             for stored in batch:
                 follow(stored)
             after, ended = batch[-1].sequence, max(ended, batch[-1].at)
             if ended > until:
-                break  # times in a journal rise
-        return ended
+                return ended  # times in a journal rise
+        # The last record may be of another kind.
+        return max([ended, *(one.at for one in await journal.read(newest - 1, limit=1))])
 
 
 async def beginning(journal: Journal) -> Beginning:

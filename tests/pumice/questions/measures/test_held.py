@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.config.errors import ConfigError
-from pumice.core.messages.events import Mutation
+from pumice.core.messages.events import ConfigLoaded, Mutation
 from pumice.core.objects.metadata import Object
 from pumice.questions.measures import measures
 from pumice.questions.measures.held import HeldGroup, HeldResult, Prices, held, read_prices
 from pumice.storage import codec
 from pumice.storage.checkpoint import CheckpointState
-from pumice.storage.journal import API, Record, Stored
+from pumice.storage.journal import API, CONFIG, Record, Stored
 from pumice.storage.memory import MemoryJournal
 from pumice.storage.retention import Rotation
 from pumice.storage.sqlite import SqliteJournal, open_history
@@ -100,6 +100,15 @@ def test_without_moments_all_of_the_journal_counts() -> None:
     assert (found.begin, found.end) == (BEGAN, BEGAN + END)
     assert found.rows[0].held_s["cpu"] == 2 * 15 + 1 * 20
     assert found.rows[0].cost is None
+
+
+@pytest.mark.anyio
+async def test_a_last_record_of_another_kind_ends_what_is_held() -> None:
+    journal = MemoryJournal()
+    loaded = codec.encode(ConfigLoaded("", "", "later"))
+    await journal.append([*records([("red", "", 2, 10, 60)]), Record(CONFIG, loaded, 0, float(BEGAN + END + 7))])
+    found = await held(journal, HeldGroup.NAMESPACE, None, None, None)
+    assert (found.end, found.total.held_s["cpu"]) == (BEGAN + END + 7, 2 * (END + 7 - 10))
 
 
 @pytest.mark.parametrize("end", [10, 20, 30, END])
