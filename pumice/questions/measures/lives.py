@@ -246,8 +246,8 @@ class Lives:
             case "Node" if self._hear.node:
                 obj = self._unless_gone(mutation)
                 amounts: Amount = {} if obj is None else _readable(allocatable_of, section(obj, "status"))
-                for tell in self._hear.node:
-                    tell(mutation.name, amounts, at)
+                for told in self._hear.node:
+                    told(mutation.name, amounts, at)
             case _:
                 pass
 
