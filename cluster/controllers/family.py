@@ -14,7 +14,16 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pumice.cluster.controllers.commands import PendingCommands
-from pumice.cluster.controllers.pods_of import adoption, controller_of, is_controlled, is_leaving, release
+from pumice.cluster.controllers.pods_of import (
+    Belongs,
+    Key,
+    Orphans,
+    adoption,
+    controller_of,
+    is_controlled,
+    is_leaving,
+    release,
+)
 from pumice.cluster.controllers.revisions import KIND, taking_over
 from pumice.cluster.kube.events import Sayings
 from pumice.cluster.machine import Machine
@@ -28,8 +37,6 @@ from pumice.storage.codec import pack, unpack
 # --- The rule of a controller that makes children for owners
 # Source of the shape: the reconcilers of Kubernetes' controllers.
 
-Key = tuple[str, str]
-"""Namespace and name."""
 ChildName = tuple[str, Key]
 """The kind and the key of an object."""
 
@@ -119,7 +126,7 @@ class OwnerRule(ABC):
     def work(self, family: OwnFamily, now: float) -> Agenda:
         """Return the requests for an owner that is not being deleted."""
 
-    def belongs(self, owner: Object) -> Callable[[Object], bool] | None:
+    def belongs(self, owner: Object) -> Belongs | None:
         """Return a test that picks the owner's children among those that it `adopts`; None: those that the owner
         made.
         """
@@ -213,7 +220,7 @@ class FamilyMachine(Machine):
         self._revisions: dict[ChildName, int] = {}
         self._removed: dict[ChildName, int] = {}  # by their answers
         self._dirty: dict[Key, None] = {}
-        self._orphans: dict[Key, Object] = {}
+        self._orphans = Orphans()
         self._due: Timers[Key] = Timers()
         self._later: Timers[Key] = Timers()
         self._failures: dict[Key, int] = {}
@@ -262,6 +269,10 @@ class FamilyMachine(Machine):
             return
         mark = self._rule.mark_of(obj)
         self._owners[key] = obj
+        if self._rule.adopts and (old is None or old["spec"] != obj["spec"]):
+            belongs = self._rule.belongs(obj)
+            if belongs is not None:
+                self._orphans.adopt_by(key, belongs)
         self._keys[mark] = key
         # A new generation wants something else, so what the api refused of the old one delays nothing.
         if old is None or old["metadata"].get("generation") != obj["metadata"].get("generation"):
@@ -271,6 +282,7 @@ class FamilyMachine(Machine):
 
     def _lost(self, key: Key, mark: str) -> None:
         del self._owners[key]
+        self._orphans.lose_owner(key)
         self._keys.pop(mark, None)
         self._dirty.pop(key, None)
         self._forgive(key)
@@ -303,13 +315,9 @@ class FamilyMachine(Machine):
     def _orphan(self, key: Key, child: Object, *, deleted: bool) -> None:
         """Keep a child without a controller, and look again at the owners that might adopt it."""
         if deleted or is_controlled(child) or is_leaving(child):
-            self._orphans.pop(key, None)
-            return
-        self._orphans[key] = child
-        for each, owner in self._owners.items():
-            belongs = self._rule.belongs(owner) if each[0] == key[0] else None
-            if belongs is not None and belongs(child):
-                self._dirty[each] = None
+            self._orphans.lose(key)
+        else:
+            self._dirty.update(dict.fromkeys(self._orphans.note(key, child)))
 
     def _look_at(self, mark: str) -> None:
         if (key := self._keys.get(mark)) is not None:
@@ -347,15 +355,10 @@ class FamilyMachine(Machine):
 
     def _claims(self, key: Key, owner: Object) -> list[ApiRequest]:
         """Return the adoptions and releases of children; each is tried once, until the child changes."""
-        belongs, adopts, user = self._rule.belongs(owner), self._rule.adopts, self._rule.user
+        belongs, adopts, user = self._orphans.test_of(key), self._rule.adopts, self._rule.user
         if belongs is None:
             return []
-        found: list[ApiRequest] = []
-        # A copy: an orphan that is adopted leaves the dict within the loop.
-        for name, child in [*self._orphans.items()]:
-            if name[0] == key[0] and belongs(child):
-                del self._orphans[name]
-                found.append(adoption(owner, adopts, child, user))
+        found: list[ApiRequest] = [adoption(owner, adopts, child, user) for child in self._orphans.take(key)]
         mine = self._children.get(self._rule.mark_of(owner), {})
         strangers = [child for (kind, _), child in mine.items() if kind == adopts and not belongs(child)]
         found += [release(owner, adopts, child, user) for child in strangers if not is_leaving(child)]

@@ -6,7 +6,9 @@ Source: Kubernetes' `controller_utils`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
 
 from pumice.cluster.kube.budgets import is_ready
 from pumice.core.kube.selectors import SelectorError, label_selector
@@ -98,7 +100,19 @@ def least_missed(pod: Object) -> tuple[bool, int, bool, float, str]:
 # --- Adoption: pods that belong to an owner by their labels
 # Source: Kubernetes' `controller_ref_manager`.
 
-Belongs = Callable[[Object], bool]
+Label = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Belongs:
+    """A test that picks an owner's children. `label`: one that all of them have; None where no label says so."""
+
+    picks: Callable[[Object], bool]
+    label: Label | None = None
+
+    def __call__(self, child: Object) -> bool:
+        """Return whether the object is a child of the owner, or would be."""
+        return self.picks(child)
 
 
 def by_selector(selector: Object | None) -> Belongs:
@@ -106,8 +120,10 @@ def by_selector(selector: Object | None) -> Belongs:
     try:
         read = label_selector(selector)
     except SelectorError:
-        return lambda _: False
-    return lambda obj: bool(selector) and read.matches(text_map(obj["metadata"].get("labels")))
+        return Belongs(lambda _: False)
+    only = (each for each in read.requirements if each.operator == "In" and len(each.values) == 1)
+    label = next(((each.key, each.values[0]) for each in only), None)
+    return Belongs(lambda obj: bool(selector) and read.matches(text_map(obj["metadata"].get("labels"))), label)
 
 
 def is_controlled(obj: Object) -> bool:
@@ -136,3 +152,88 @@ def _references(kind: str, child: Object, references: list[Object], user: str) -
     meta = child["metadata"]
     patch = {"metadata": {"uid": meta["uid"], "ownerReferences": references or None}}
     return Patch(kind, meta["namespace"], meta["name"], pack(patch), user=user)
+
+
+# --- Orphans
+
+Key = tuple[str, str]
+"""Namespace and name."""
+Shelf = tuple[str, Label | None]
+"""A namespace and a label; None: any object of the namespace, and the owners whose test has no label."""
+V = TypeVar("V")
+
+
+class Orphans:
+    """Objects of one kind without a controller, and the tests of the owners that adopt it, in the order in which they
+    came. They find each other by a label, and not by a walk over all: a cluster has thousands of plain pods and of
+    Jobs, and none of the pods is for any of the Jobs.
+    """
+
+    def __init__(self) -> None:
+        self._tests: dict[Key, Belongs] = {}
+        self._orphans: dict[Key, Object] = {}
+        self._tests_on: dict[Shelf, set[Key]] = {}
+        self._orphans_on: dict[Shelf, set[Key]] = {}
+
+    # --- owners
+
+    def adopt_by(self, key: Key, belongs: Belongs) -> None:
+        """Note the test of an owner that has come or changed."""
+        _put(self._tests_on, key, _shelf(key, self._tests.get(key)), _shelf(key, belongs))
+        self._tests[key] = belongs
+
+    def lose_owner(self, key: Key) -> None:
+        """Forget an owner that has gone."""
+        _put(self._tests_on, key, _shelf(key, self._tests.pop(key, None)), set())
+
+    def test_of(self, key: Key) -> Belongs | None:
+        """Return the test of an owner; None for one that adopts nothing."""
+        return self._tests.get(key)
+
+    # --- orphans
+
+    def note(self, key: Key, orphan: Object) -> list[Key]:
+        """Keep an object without a controller as it is now, and return the owners to which it belongs."""
+        shelves = _shelves(key, orphan)
+        _put(self._orphans_on, key, _shelves(key, self._orphans.get(key)), shelves)
+        self._orphans[key] = orphan
+        near = (owner for shelf in shelves for owner in self._tests_on.get(shelf, ()))
+        return _in_order({owner for owner in near if self._tests[owner](orphan)}, self._tests)
+
+    def lose(self, key: Key) -> None:
+        """Forget an object that has gone, or has a controller now."""
+        _put(self._orphans_on, key, _shelves(key, self._orphans.pop(key, None)), set())
+
+    def take(self, owner: Key) -> list[Object]:
+        """Take the orphans that belong to an owner: each is taken once, until it changes."""
+        belongs, taken = self._tests[owner], list[Object]()
+        (shelf,) = _shelf(owner, belongs)
+        near = self._orphans_on.get(shelf, ())
+        for key in _in_order({key for key in near if belongs(self._orphans[key])}, self._orphans):
+            taken.append(self._orphans[key])
+            self.lose(key)
+        return taken
+
+
+def _shelf(owner: Key, belongs: Belongs | None) -> set[Shelf]:
+    return set() if belongs is None else {(owner[0], belongs.label)}
+
+
+def _shelves(key: Key, orphan: Object | None) -> set[Shelf]:
+    if orphan is None:
+        return set()
+    return {(key[0], None), *((key[0], label) for label in text_map(orphan["metadata"].get("labels")).items())}
+
+
+def _put(shelves: dict[Shelf, set[Key]], key: Key, before: set[Shelf], after: set[Shelf]) -> None:
+    for shelf in before - after:
+        shelves[shelf].discard(key)
+        if not shelves[shelf]:
+            del shelves[shelf]
+    for shelf in after - before:
+        shelves.setdefault(shelf, set()).add(key)
+
+
+def _in_order(found: Collection[Key], every: Mapping[Key, V]) -> list[Key]:
+    """Return what was found in the order of all: that of a set is another one under each hash seed."""
+    return [*found] if len(found) <= 1 else [key for key in every if key in found]

@@ -231,7 +231,7 @@ class StatefulSetRule(OwnerRule):
         made.
         """
         selects = by_selector(owner["spec"].get("selector"))
-        return lambda pod: ordinal_of(owner, pod) is not None and selects(pod)
+        return Belongs(lambda pod: ordinal_of(owner, pod) is not None and selects(pod), selects.label)
 
     def words(self, owner: Object, child: Object) -> ChildWords:
         """Return the events about a child: for pods those of most of Kubernetes' controllers, for other kinds none."""

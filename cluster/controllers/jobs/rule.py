@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final
 
-from pumice.cluster.controllers.family import Agenda, ChildName, ChildWords, Key, OwnerRule, OwnFamily
+from pumice.cluster.controllers.family import Agenda, ChildName, ChildWords, OwnerRule, OwnFamily
 from pumice.cluster.controllers.jobs.actions import KEEP_GROUP, SCALES_QUIETLY, USER, kill, plugin_trouble, sync
 from pumice.cluster.controllers.jobs.life import FINISHED, REACTIONS, Action, Do, JobPhase, phase_of
 from pumice.cluster.controllers.jobs.pods import pod_name
 from pumice.cluster.controllers.jobs.policies import COMMAND_ISSUED, JOB_UNKNOWN, JobTrigger, Resolved, resolve
 from pumice.cluster.controllers.jobs.state import GroupView, JobState, gone_trigger, pod_trigger, view_of
-from pumice.cluster.controllers.pods_of import controller_of
+from pumice.cluster.controllers.pods_of import Key, controller_of
 from pumice.cluster.kube.events import Sayings
 from pumice.cluster.timers import moment
 from pumice.config.durations import SECOND_NS, format_duration
