@@ -72,6 +72,7 @@ class Facts(NamedTuple):
     classes: list[str]
     silent: int
     pointing: list[str]
+    untrue: list[str]
 
 
 @cache
@@ -90,7 +91,8 @@ def facts_of(path: str, tree: ast.Module) -> Facts:
     classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
     silent = sum(1 for node in tree.body if says_nothing(node))
     is_documented = not tree.body or ast.get_docstring(tree) is not None
-    return Facts(len(counted), lengths, is_documented, classes, silent, pointing_elsewhere(path, tree))
+    wrong = pointing_elsewhere(path, tree), untrue(path, tree)
+    return Facts(len(counted), lengths, is_documented, classes, silent, *wrong)
 
 
 def facts_of_layers() -> dict[str, Facts]:
@@ -112,6 +114,22 @@ def pointing_elsewhere(path: str, tree: ast.Module) -> list[str]:
         for _, node in source.definitions(tree)
         if (documented := ast.get_docstring(node, clean=False)) and POINTS_ELSEWHERE.match(documented)
     ]
+
+
+def untrue(path: str, tree: ast.Module) -> list[str]:
+    """Docstrings of classes that read like a function's, and of functions that say to return what they do not."""
+    found: list[str] = []
+    for _, node in source.definitions(tree):
+        documented = ast.get_docstring(node) or ""
+        if isinstance(node, ast.ClassDef):
+            is_wrong = documented.startswith("Return")
+        else:
+            nothing = node.returns is not None and ast.unparse(node.returns) == "None"
+            # "Return when it is there": such a function waits.
+            is_wrong = nothing and documented.startswith("Return") and not documented.startswith("Return when")
+        if is_wrong:
+            found.append(f"{path}:{node.lineno}: {documented}")
+    return found
 
 
 def ratchet(measured: dict[str, int], limit: int, known: dict[str, int]) -> list[str]:
@@ -239,6 +257,10 @@ def says_nothing(node: ast.stmt) -> bool:
 def test_no_docstring_points_elsewhere_instead_of_saying_what_there_is() -> None:
     """Who reads "As `inner`" or "See `Family`" has to open another file to learn what is given here."""
     assert [line for found in facts_of_layers().values() for line in found.pointing] == []
+
+
+def test_no_docstring_says_to_return_what_is_not_returned() -> None:
+    assert [line for found in facts_of_layers().values() for line in found.untrue] == []
 
 
 def test_every_package_is_typed_and_ours() -> None:

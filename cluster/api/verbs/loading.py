@@ -30,8 +30,6 @@ from pumice.core.objects.parts import WATCHED
 from pumice.core.state.view import View
 from pumice.storage.codec import unpack
 
-# --- Reflection: objects of another cluster, stored without any judgement
-
 # --- Statuses that the scheduler reports, laid over those that objects have by then
 # As with a patch, the caller reads no object before: the newest one is changed, and what is there already is not
 # written again.
@@ -59,6 +57,9 @@ class Reporting:
         after = reported(found.obj, request.wanted, moment.text, request.cycle)
         written = self._changes.write_status(found, after, moment, typed=True) if after is not None else b""
         return written if isinstance(written, Refused) else Accepted(self._registry.tables.revision)
+
+
+# --- Reflection: objects of another cluster, stored without any judgement
 
 
 class Reflection:
@@ -94,6 +95,8 @@ def _same(given: Object, stored: Object) -> bool:
     return given == stored
 
 
+# --- Objects of a dump or a manifest, checked as far as readers need it
+
 _OF_THE_OTHER: Final = ("resourceVersion", "selfLink", "managedFields")
 """Metadata that a server writes about its own copy of an object."""
 _TIMES: Final = ("creationTimestamp", "deletionTimestamp")
@@ -101,7 +104,7 @@ _WATCHED: Final = frozenset(WATCHED)
 
 
 class Loading:
-    """Return why readers cannot read it; the scheduler's view reads the most."""
+    """Stores objects with the identity, age and status that they had in their cluster."""
 
     def __init__(self, registry: Registry, creation: Creation, deletion: Deletion) -> None:
         self._registry = registry

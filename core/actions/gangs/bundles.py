@@ -36,7 +36,7 @@ class Cost(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """Return the part of the bundle that remains when only those uids may go; a whole bundle goes whole or not at all.
+    """Tasks of one job that are evicted together.
 
     `lost`: what the job loses in the whole cluster; for a safe bundle nothing.
     """

@@ -63,7 +63,7 @@ class VirtualChipUse:
         self._taken = taken
 
     def of(self, node: NpuNode, numbers: Sequence[str], part: Part, *, cuts: bool) -> None:
-        """Return a use of so much of each of the chips."""
+        """Add or remove a use of so much of each of the chips."""
         for number, chip in node.chips.items():
             # Compared as text, like Volcano: "01" matches no chip, and a chip that is listed twice counts twice.
             for _ in (each for each in numbers if each == str(number)):

@@ -30,7 +30,7 @@ class TextError(ValueError):
 
 
 def bounded(length: int) -> None:
-    """Return the value. Raises TextError for a value that gets too long."""
+    """Check the length of a value. Raises TextError for one that is too long."""
     if length > LONGEST_VALUE:
         raise TextError("a value of the expression gets too long")
 

@@ -152,7 +152,7 @@ class HyperNodeOrder(Point[DomainScores]):
 
 
 class Gradient(Point[Callable[[S, "Domain", str], "list[list[Domain]] | None"]], Generic[S]):
-    """Returns the domains to try for (a job or a group, a domain, "allocate" or "evict"), nearest first, from the first
+    """Domains to try for (a job or a group, a domain, "allocate" or "evict"), nearest first, from the first
     plugin with an answer; without one the domain itself.
     """
 

@@ -161,7 +161,7 @@ class MaskRule(Protocol):
 
 
 class Clause(NamedTuple):
-    """Return the nodes that a filter refuses, with the number of the reason."""
+    """Nodes that a filter refuses, with the number of the reason."""
 
     refuses: MaskRule
     code: int

@@ -110,7 +110,7 @@ def _quiet_cycle(view: View, samples: Samples) -> None:
 
 
 def _apply_statuses(view: View, result: CycleResult, parameters: Parameters) -> None:
-    """Return the statuses that the cycle wrote from the API, so that the next cycle need not write them again."""
+    """Apply the statuses that the cycle wrote, as the API would, so that the next cycle need not write them again."""
     for written in result.pod_groups:
         job = int(written.name.removeprefix("j"))
         if job < cluster.jobs_of(parameters.running, parameters.gang):

@@ -266,8 +266,8 @@ class Lives:
                 pass
 
     def _evicted(self, pod: PodLife) -> None:
-        """Return whether the scheduler evicted the pod, by its decision: the deletion may be in the journal before the
-        answer is.
+        """Note that the pod goes; by whom it was evicted, if there was a decision: the deletion may be in the journal
+        before the answer is.
         """
         if (decision := self._deciding.pop(pod.uid, None)) is not None:
             pod.evicted_for, pod.evicted_by = decision.preemptor, decision.action
@@ -315,7 +315,7 @@ class Lives:
                 tell(pod, *before)
 
     def _belongs(self, pod: PodLife, obj: Object) -> None:
-        """Return the pod's job: the one that it names, the owner of its PodGroup, that group, or the pod itself."""
+        """Find group, queue and job: the job that the pod names, the owner of its PodGroup, that group, or the pod."""
         pod.group = group_of(pod.namespace, obj) or pod.group
         known = self.groups.get(pod.group)
         pod.queue = known.queue if known else ""

@@ -317,7 +317,7 @@ class Witness:
         )
 
     def _drained(self) -> None:
-        """Return pods that were asked to go before anything happened, and that no budget protects."""
+        """Measure pods that were asked to go before anything happened, and that no budget protects."""
         kept = {id(ask) for ask, _ in self.life.denied}
         asks = [ask for ask in self._fork.asks if isinstance(ask, RequestEviction) and id(ask) not in kept]
         if asks:

@@ -174,7 +174,7 @@ class CountedSteps(NullTrail):
 
 
 class LivedStart(NamedTuple):
-    """Return when a job starts in a future, in seconds (None: not in time), and the work that it took to find out."""
+    """When a job starts in a future, in seconds (None: not in time), and the work that it took to find out."""
 
     starts_s: float | None
     used: float
