@@ -163,11 +163,17 @@ def _opened(
     for option in (option for tier in config.tiers for option in tier.plugins):
         if option.name in PLUGINS and option.name not in session.plugins and option.name not in spared:
             session.plugins[option.name] = PLUGINS[option.name](option.arguments)
+    _find_devices(session)
+    return session
+
+
+def _find_devices(session: Session) -> None:
+    """Let plugins find the devices before any plugin opens: the filters of others must see the same ones, whatever
+    their order.
+    """
     for plugin in session.plugins.values():
         if isinstance(plugin, KnowsDevices):
-            # Before any plugin opens: the filters of other plugins must see the same devices, whatever their order.
             plugin.find_devices(session)
-    return session
 
 
 def _renewed(
@@ -196,6 +202,7 @@ def _renewed(
     if len(plugins) < len(session.plugins) or not all(plugin.can_go_on(session) for plugin in plugins):
         session.forget()
         return None
+    _find_devices(session)
     for plugin in plugins:
         watch(plugin.name, "OnSessionOpen", plugin.on_session_renew, session)
     return session

@@ -49,9 +49,13 @@ class Assignments:
     back.
     """
 
-    def __init__(self, session: Session, families: Sequence[Family], locks: NodeLocks | None = None) -> None:
-        self._session, self._families, self._locks = session, families, locks
+    def __init__(self, session: Session, families: Sequence[Family]) -> None:
+        self._session, self._families = session, families
         self._assigns = session.config.plugin(ASSIGNER) is not None
+
+    def begin(self, locks: NodeLocks | None) -> None:
+        """Begin a session: the families have only what pods on the nodes have."""
+        self._locks = locks
         self._notes: dict[int, Notes] = {}  # task row -> its annotations as the session has them
         self._counted: set[int] = set()  # rows of tasks that were placed, and not only promised room
         self.written: dict[str, Notes] = {}
@@ -232,7 +236,8 @@ class DeviceFilter(Looking):
     def prepare(self, session: Session, task: Task) -> Check | None:
         """Return the filter's answers; None for a pod that requests no devices."""
         families = self.concerned(task)
-        return ColumnRule(DeviceCodes(self.name, session, families, task)) if families else None
+        # Another session has families of its own.
+        return ColumnRule(DeviceCodes(self.name, session, families, task), lasts=False) if families else None
 
 
 class DeviceScorer(Looking):
@@ -241,7 +246,7 @@ class DeviceScorer(Looking):
     def prepare(self, session: Session, task: Task) -> Score | None:
         """Return the scorer's answers; None for a pod that requests no devices."""
         families = self.concerned(task)
-        return ColumnRule(DeviceScores(families, task, self._weight)) if families else None
+        return ColumnRule(DeviceScores(families, task, self._weight), lasts=False) if families else None
 
 
 # --- Dry runs
@@ -299,7 +304,6 @@ class DevicePlugin(KnowsDevices, BuiltInPlugin):
     within_nodes = True
     locks = False
     weight = 0
-    _found: Sequence[Family] = ()
     _assignments: Assignments | None = None
 
     def families_of(self, session: Session) -> list[Family]:
@@ -317,16 +321,18 @@ class DevicePlugin(KnowsDevices, BuiltInPlugin):
         families, locks = self.families_of(session), self._locks(session)
         for family in families:
             family.locks = locks
-        self._found = families
+        if self._assignments is None:
+            self._found, self._assignments = families, Assignments(session, families)
+        self._found[:] = families  # the list that all rules read: it outlives a session
+        self._assignments.begin(locks)
         others, empty = session.devices, session.empty_devices
         session.devices = [*others, *families]
         session.empty_devices = lambda: [*empty(), *self.families_of(session)]
-        self._assignments = Assignments(session, families, locks) if families else None
 
     def on_session_open(self, session: Session) -> None:
         """Register filter, scorer, event handlers and additions to binds, where any node has devices to share."""
         families, assignments = self._found, self._assignments
-        if assignments is None:
+        if not families or assignments is None:
             return
         trials = DeviceTrials(self.name, session, families)
         points = session.points
@@ -340,8 +346,13 @@ class DevicePlugin(KnowsDevices, BuiltInPlugin):
         points.simulate_remove_task.add(self.name, trials.remove)
         points.simulate_predicate.add(self.name, trials.predicate)
         points.simulates_nothing.add(self.name, trials.is_quiet)
-        session.tellers.owned.append(assignments.owned)
-        session.tellers.annotated.append(lambda: assignments.written)
+        self.on_session_renew(session)
+
+    def on_session_renew(self, session: Session) -> None:
+        """Tell the devices of the session's pods."""
+        if self._found and (assignments := self._assignments) is not None:
+            session.tellers.owned.append(assignments.owned)
+            session.tellers.annotated.append(lambda: assignments.written)
 
     def _locks(self, session: Session) -> NodeLocks | None:
         """Return the nodes' own locks, and those of binds in flight."""

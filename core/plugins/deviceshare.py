@@ -248,6 +248,12 @@ class DeviceShare(DevicePlugin):
         """Return the families that are switched on, in the order in which Volcano registers them."""
         return switched_on(session, self._switches)
 
+    def can_go_on(self, session: Session) -> bool:
+        """Return whether no NPUs of MindCluster count: their scorer reads one family, while all other rules read the
+        list of families, which are found again.
+        """
+        return not self._switches.mindcluster
+
     def batch_scorers(self, families: Sequence[Family]) -> list[NodeScorer]:
         """Return the scorers of MindCluster's NPUs: these are scored in BatchNodeOrder, all other devices in NodeOrder
         (deviceshare.go).

@@ -266,11 +266,8 @@ class Tdm(BuiltInPlugin):
 
     def on_session_open(self, session: Session) -> None:
         """Register filter, scorer, orders and victims; wake when a zone opens or closes."""
-        self._session = session
-        settings = session.config.pumice
-        where, past_midnight = time_zone(settings.time_zone), "tdm-past-midnight" in settings.fix
-        self._zones = Zones(self._spans, session.clock.now, time_zone=where, past_midnight=past_midnight)
-        self._state: dict[str, float] = session.carry.plugins.setdefault(self.name, {})
+        self._session, self._zones = session, self._zones_at(session)
+        self.on_session_renew(session)
         session.points.predicate.add(self.name, [RevocableFilter(session, self._zones)])
         session.points.node_order.add(self.name, [RevocableScorer(session, self._zones)])
         points = session.points
@@ -279,6 +276,15 @@ class Tdm(BuiltInPlugin):
         points.job_order.add(self.name, JobColumn(self._preemptable_jobs))
         points.job_pipelined.add(self.name, self.job_pipelined)
         points.job_starving.add(self.name, self.job_starving)
+
+    def can_go_on(self, session: Session) -> bool:
+        """Return whether the same zones are open."""
+        before, self._zones = self._zones, self._zones_at(session)
+        return all(self._zones.problem(zone) == before.problem(zone) for zone in self._spans)
+
+    def on_session_renew(self, session: Session) -> None:
+        """Recall the last eviction; wake when a zone opens or closes."""
+        self._state: dict[str, float] = session.carry.plugins.setdefault(self.name, {})
         change = self._zones.next_change()
         # A session for a zone that opens on no node, or for no pod, would decide nothing.
         if change is not None and self._concerns_anybody():
@@ -287,6 +293,11 @@ class Tdm(BuiltInPlugin):
 
     def on_session_close(self, session: Session) -> None:
         """Write nothing."""
+
+    def _zones_at(self, session: Session) -> Zones:
+        settings = session.config.pumice
+        where, past_midnight = time_zone(settings.time_zone), "tdm-past-midnight" in settings.fix
+        return Zones(self._spans, session.clock.now, time_zone=where, past_midnight=past_midnight)
 
     def _concerns_anybody(self) -> bool:
         """Return whether hours make a difference: there are nodes of zones, and pods that have not ended."""

@@ -56,10 +56,16 @@ class Loads:
         self.memory: FloatArray = np.full(session.nodes.count, np.nan)
         self.fresh = np.zeros(session.nodes.count, dtype=np.bool_)
         self.expires_at: FloatArray = np.full(session.nodes.count, np.inf)
+        self._measured_at: FloatArray = np.full(session.nodes.count, -np.inf)
         now = session.clock.now
         for row, usage in measured(session):
+            self._measured_at[row] = usage.measured_at
             if now - usage.measured_at <= VALID_S:
                 self._enter(row, usage)
+
+    def still_hold(self, now: float) -> bool:
+        """Return whether the same measurements are young enough at another moment."""
+        return np.array_equal(now - self._measured_at <= VALID_S, self.fresh)
 
     def _enter(self, row: int, usage: NodeUsage) -> None:
         self.fresh[row] = True
@@ -111,7 +117,8 @@ class BusyNodes:
         codes[loads.fresh & (memory > limits[1])] = session.reasons.intern(MEMORY_EXCEEDED)
         # Written last: where both loads are too high, cpu is the reason.
         codes[loads.fresh & (cpu > limits[0])] = session.reasons.intern(CPU_EXCEEDED)
-        self._check: Check | None = ColumnRule(codes) if codes.any() else None
+        # Each session must ask for its own wake-up.
+        self._check: Check | None = ColumnRule(codes, lasts=False) if codes.any() else None
         self._ends_at = float(loads.expires_at[codes != 0].min()) if self._check else 0.0
 
     def prepare(self, session: Session, task: Task) -> Check | None:
@@ -156,11 +163,17 @@ class Usage(BuiltInPlugin):
 
     def on_session_open(self, session: Session) -> None:
         """Register filter and scorer."""
-        loads = Loads(session)
+        self._loads = loads = Loads(session)
         session.points.predicate.add(self.name, [BusyNodes(session, loads, self._limits)])
         if self._cpu_weight + self._memory_weight:
             scorer = IdleNodes(loads, self._cpu_weight, self._memory_weight, self._weight)
             session.points.node_order.add(self.name, [scorer])
+
+    def can_go_on(self, session: Session) -> bool:
+        """Return whether the same measurements count. A new one ends the session that has read the last one; those that
+        are handed in may be as old as the cycle.
+        """
+        return not session.options.node_usage and self._loads.still_hold(session.clock.now)
 
 
 def _known(column: FloatArray) -> FloatArray:

@@ -141,8 +141,6 @@ class Session:
         self.jobs.calm_counts = OTHER_PHASES.isdisjoint(config.pumice.fix)
         self.points = Points(config, self._batch)
         self.plugins: dict[str, Plugin] = {}
-        self.devices: list[Family] = []  # the kinds of devices that pods share
-        self.empty_devices: Callable[[], Sequence[Family]] = tuple  # the same, were the nodes without tasks
         self.kind: Hashable = None  # what it was opened for, of a session that is kept after its close
         self.versions = snapshot.derived.versions
         self.heard: tuple[int, int] = 0, 0  # so many changes of nodes and jobs between sessions
@@ -182,6 +180,8 @@ class Session:
         self.nodes.listings = self.jobs.listings
         self.queues: dict[str, Queue] = {queue.name: queue for queue in snapshot.queues}
         self.fit = JobFit(self)
+        self.devices: list[Family] = []  # the kinds of devices that pods share
+        self.empty_devices: Callable[[], Sequence[Family]] = tuple  # the same, were the nodes without tasks
         self.tellers = Tellers()
         self.later: Callable[[], Tellers] | None = None  # the same, where plugins are opened only for their words
         self.binds: list[Bind] = []

@@ -50,7 +50,8 @@ class ColumnRule(Generic[A]):
     answers of a GLOBAL rule are kept while the version stays. `finish`: NormalizeScore over the candidates' raw scores,
     times the weight. `constant`: the finished score where it is the same for every node, whatever the candidates are.
     `pre_filter`: the part of PreFilter that placements change: asked before each further task that shares the rule,
-    raises FitFailure when no node can do now.
+    raises FitFailure when no node can do now. `lasts`: False where a later session on the same columns must prepare the
+    rule again.
 
     `is_static`, `is_followed`: whether the answers about all nodes are kept for good, while a version stays;
     `is_normalised`: whether the finished score depends on the candidates as a set.
@@ -65,6 +66,7 @@ class ColumnRule(Generic[A]):
         finish: Callable[[FloatArray], FloatArray] | None = None,
         constant: float | None = None,
         pre_filter: Callable[[], None] | None = None,
+        lasts: bool = True,
     ) -> None:
         given: Any = answer
         is_there = isinstance(given, np.ndarray)
@@ -72,6 +74,7 @@ class ColumnRule(Generic[A]):
         # Ready answers are never asked again, whatever volatility was given with them.
         self.volatility = Volatility.STATIC if is_there else volatility
         self.follow, self.finish, self.constant, self.pre_filter = follow, finish, constant, pre_filter
+        self.lasts = lasts
         self.is_static = self.volatility is Volatility.STATIC
         self.is_followed = follow is not None and volatility is Volatility.GLOBAL
         # A constant score needs no NormalizeScore, and so no second pass over the candidates.

@@ -39,8 +39,8 @@ class Filters:
     `by_plugin`: in tier order, those without anything to say left out; `is_global`: some answer depends on placements
     anywhere; `is_asking`: some answer costs a question, and is good for this moment only; `pre_filters`: what of
     PreFilter each further task of the template must pass (raises FitFailure), since placements change it. `_counting`:
-    the checks that go by PreFilter's counts of pods, volumes and devices, with their filters; `counts`: whether there
-    are any of either.
+    the checks that go by PreFilter's counts of pods, volumes and devices, with their filters; `lasts`: whether a later
+    session would prepare the same checks.
     """
 
     def __init__(self, session: Session, task: Task) -> None:
@@ -64,7 +64,8 @@ class Filters:
                     self._counting[check] = each
             if checks:
                 self.by_plugin.append((plugin, checks))
-        self.counts = bool(self.pre_filters or self._counting)
+        checks_last = False not in [check.lasts for _, checks in self.by_plugin for check in checks]
+        self.lasts = checks_last and not (self.pre_filters or self._counting)
         self.is_asking = Volatility.MOMENT in volatilities
         self.is_global = self.is_asking or Volatility.GLOBAL in volatilities
 

@@ -66,7 +66,8 @@ def _summands(session: Session, scores: list[tuple[str, Score]], first: int) -> 
 class Scoring:
     """Scores of a search. `ranked` float64 [N]: total score of the candidates, -inf elsewhere; its first maximum is the
     best node of lowest name. Scores are computed on first read: a search that finds no node, or a single one, needs
-    none. `may_fail`: some scorer may have no answer; then every total is -inf.
+    none. `may_fail`: some scorer may have no answer; then every total is -inf. `lasts`: whether a later session would
+    prepare the same scores.
     """
 
     def __init__(self, session: Session, task: Task) -> None:
@@ -89,6 +90,7 @@ class Scoring:
         self._ranked_at = floats(self.ranked)
         # Asked anew at every choice, whatever was or was not touched.
         self._momentary = self.may_fail = Volatility.MOMENT in volatilities
+        self.lasts = not self.may_fail and False not in [score.lasts for score in self._scores]
         self._stale = self._dirty = True  # no row is scored; no candidate is ranked
 
     def forget(self) -> None:
@@ -288,7 +290,7 @@ class NodeSearch:
         self.scoring = Scoring(session, task)
         is_global = self.filters.is_global or self.scoring.is_global
         # Of a plain template, and of nothing that PreFilter has counted: the same checks would be prepared again.
-        self.lasts = self.template.plain and not (is_global or self.filters.counts or self.scoring.may_fail)
+        self.lasts = self.template.plain and not is_global and self.filters.lasts and self.scoring.lasts
         self._by_row = not is_global and session.nodes.count + FEW >= RESCAN_FRACTION  # else one row means all
         self._cache: ErrorCache | None = None
         self._stale: set[int] = set()

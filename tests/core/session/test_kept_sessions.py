@@ -91,7 +91,7 @@ class Churn:
         self.chance, self.view, self.config = random.Random(seed), View(), config
         self.lonely = lonely
         self.carry, self.number, self.jobs = Carry(), 0, dict[str, list[Object]]()
-        self.now = NOW
+        self.now: float = NOW
         self.groups = dict[str, Object]()
         for name in ("n0", "n1", "n2", "n3", "n4"):
             self.view.apply("ADDED", self.node(name, cpu="4"))
