@@ -21,7 +21,7 @@ from pumice.core.session.points.votes import Vote
 from pumice.core.session.victim_order import victim_queue
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pumice.core.objects.pod import Task
     from pumice.core.objects.queue import Queue
@@ -226,15 +226,16 @@ class CapacityReclaim:
         if not self._ledger.ready or job is None:
             return [], Vote.REJECT
         own, left = self._ledger.of(job.pod_group.queue), Running()
+        victims: list[Task] = []
+        # Queues only lose by this: where no candidate may go first, none may go later. To compare two of a tree's
+        # queues costs more than all else here.
+        if not any(self._charged(own, reclaimer, each, left) for each in self._unlike(candidates)):
+            return victims, Vote.PERMIT
         # capacity.go sorts its candidates; proportion and drf take them as they come.
         queue = victim_queue(self._session, candidates, reclaimer)
-        victims: list[Task] = []
         while len(queue):
             victim = queue.pop()
-            attributes = self._queue_of(victim)
-            if attributes is None or not _shares_dimension(victim, reclaimer):
-                continue
-            charged = self._charged(own, reclaimer, attributes, victim, left)
+            charged = self._charged(own, reclaimer, victim, left)
             if charged:
                 left.take(charged, victim)
                 victims.append(victim)
@@ -260,14 +261,22 @@ class CapacityReclaim:
                 victims.append(victim)
         return victims, Vote.PERMIT
 
+    def _unlike(self, tasks: Iterable[Task]) -> Iterable[Task]:
+        """Return a task of each queue and request: all others are judged as one of them."""
+        jobs = ((self._session.job_of(task), task) for task in tasks)
+        return {(job.pod_group.queue, task.template.number): task for job, task in jobs if job is not None}.values()
+
     def _queue_of(self, task: Task) -> CapacityAttributes | None:
         job = self._session.job_of(task)
         return None if job is None else self._ledger.of(job.pod_group.queue)
 
     def _charged(
-        self, own: CapacityAttributes, reclaimer: Task, attributes: CapacityAttributes, victim: Task, left: Running
+        self, own: CapacityAttributes, reclaimer: Task, victim: Task, left: Running
     ) -> list[CapacityAttributes]:
         """Return the queues that have less when the victim goes; empty when it may not be taken."""
+        attributes = self._queue_of(victim)
+        if attributes is None or not _shares_dimension(victim, reclaimer):
+            return []
         if not keeps_guarantee(attributes, left.of(attributes), victim):
             return []
         if _is_free(attributes, victim):

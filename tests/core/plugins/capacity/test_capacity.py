@@ -207,6 +207,34 @@ def test_a_victim_must_free_what_is_asked_for() -> None:
     assert evictable(session, "Reclaimable", task_of(session, "poor-0"), "cpu-only-0") == []
 
 
+def test_no_order_is_asked_for_where_nothing_may_be_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ordered(*_: object) -> None:
+        raise AssertionError("two victims are compared")
+
+    monkeypatch.setattr("pumice.core.plugins.capacity.plugin.victim_queue", ordered)
+    assert robbed({"cpu": "3", "memory": "8Gi"}) == []
+    assert robbed({}, guarantee={"cpu": "5"}, cpu="2") == []
+    with pytest.raises(AssertionError, match="compared"):
+        robbed({"cpu": "2", "memory": "8Gi"})
+
+
+@pytest.mark.parametrize("cards", [0, 1])
+def test_one_of_several_that_may_be_taken_is_found(cards: int) -> None:
+    """Tasks of one queue are looked at together only if they ask for the same."""
+    session = open_world(
+        CONFIG,
+        node("n", cpu="16", memory="64Gi", gpus=4),
+        queue("q", deserved={"cpu": "1"}),
+        queue("p", deserved={"nvidia.com/gpu": "2"}),
+        pod_group("rich", queue="q", phase="Running"),
+        *[pod(f"rich-{i}", group="rich", node="n", cpu="1", gpus=cards if i == 1 else 0) for i in range(3)],
+        pod_group("poor", queue="p", phase="Inqueue"),
+        pod("poor-0", group="poor", cpu=None, memory=None, gpus=1),
+    )
+    victims = evictable(session, "Reclaimable", task_of(session, "poor-0"), "rich-0", "rich-1", "rich-2")
+    assert victims == ["rich-1"][:cards]
+
+
 def test_least_important_victims_first() -> None:
     session = open_world(
         configuration(["priority"], ["capacity"]),
