@@ -14,9 +14,9 @@ import msgspec
 import typer
 
 from pumice.cli.exits import Exit, UsageError
-from pumice.cli.inputs import load_config, moment_said
+from pumice.cli.inputs import load_config
 from pumice.cli.manifests import take_manifests
-from pumice.cli.options import Config, Manifests, Now, PluginsDir
+from pumice.cli.options import Config, Manifests, Now, PluginsDir, moment_said
 from pumice.cli.tables.decide import show
 from pumice.cli.terminal import Terminal, speaking
 from pumice.collecting import rarely

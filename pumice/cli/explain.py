@@ -18,8 +18,8 @@ from rich.console import Console
 
 from pumice import units
 from pumice.cli.exits import Exit, UsageError
-from pumice.cli.inputs import in_force, moment_said
-from pumice.cli.options import Manifests, Now, PluginsDir
+from pumice.cli.inputs import in_force
+from pumice.cli.options import Manifests, Now, PluginsDir, moment_said
 from pumice.cli.sources import Certificate, Db, OwnConfig, ServerUrl, Token, TokenFile, server_of
 from pumice.cli.tables.summary import said
 from pumice.cli.tables.table import WholeTable

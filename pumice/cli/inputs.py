@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TextIO
 
-from pumice.cli.exits import UsageError
 from pumice.cli.terminal import Terminal
 from pumice.config.load import default_text, read_text
 from pumice.config.schema import SchedulerConfig
@@ -19,7 +18,6 @@ from pumice.load.source import STDIN, read_texts
 from pumice.plugins.loader import identities, install_plugins
 from pumice.questions.explain.server import Server, configuration
 from pumice.questions.replay.plugins import demand
-from pumice.units import parse_moment
 
 # --- The configuration of a question
 
@@ -91,13 +89,3 @@ def load_config(
     for warning in config.warnings:
         terminal.warn(warning)
     return config
-
-
-def moment_said(now: str | None, option: str = "--now") -> float | None:
-    """Return the option's moment in seconds since the epoch, None without it. Raises UsageError."""
-    if now is None:
-        return None
-    try:
-        return parse_moment(now)
-    except ValueError as error:
-        raise UsageError(f"expected a moment like 2026-11-21T02:00:00Z, was {now!r}", path=option) from error

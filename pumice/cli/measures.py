@@ -9,21 +9,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import anyio
 import typer
 from rich.console import Console
 
 from pumice.cli.exits import Exit, UsageError
-from pumice.cli.inputs import moment_said
-from pumice.cli.options import Format
+from pumice.cli.options import Format, moment_said
 from pumice.cli.tables.table import WholeTable
 from pumice.cli.terminal import Terminal, speaking
 from pumice.config.input_file import demand_output, note_inputs
 from pumice.questions.measures.held import BYTES, HeldGroup, HeldResult, Prices, held, hours, read_prices
 from pumice.questions.measures.jobs import JobRow
-from pumice.questions.measures.measures import Measures, measure
 from pumice.questions.measures.tables import (
     CsvWriter,
     ParquetWriter,
@@ -35,6 +33,9 @@ from pumice.questions.measures.tables import (
 )
 from pumice.storage.sqlite import open_history
 from pumice.units import counted, format_moment, time_span
+
+if TYPE_CHECKING:
+    from pumice.questions.measures.measures import Measures
 
 SHOWN: Final = 20
 
@@ -210,6 +211,8 @@ def show_held(terminal: Terminal, found: HeldResult) -> int:
 
 
 async def _measured(file: Path, each: Callable[[JobRow], None] | None) -> Measures:
+    from pumice.questions.measures.measures import measure  # noqa: PLC0415 - the scheduler's plugins, not for --by
+
     async with open_history(file) as journal:
         return await measure(journal, each)
 

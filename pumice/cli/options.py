@@ -9,6 +9,9 @@ from typing import Annotated
 
 import typer
 
+from pumice.cli.exits import UsageError
+from pumice.units import parse_moment
+
 
 class Format(StrEnum):
     """Format in which a command prints its result."""
@@ -132,3 +135,13 @@ Dask = Annotated[
         "--dask", metavar="ADDRESS", help="Use this Dask cluster instead of processes here.", show_default=False
     ),
 ]
+
+
+def moment_said(now: str | None, option: str = "--now") -> float | None:
+    """Return the option's moment in seconds since the epoch, None without it. Raises UsageError."""
+    if now is None:
+        return None
+    try:
+        return parse_moment(now)
+    except ValueError as error:
+        raise UsageError(f"expected a moment like 2026-11-21T02:00:00Z, was {now!r}", path=option) from error

@@ -22,8 +22,8 @@ from pumice.core.objects.metadata import Object, annotations_of, owners_of, sect
 from pumice.errors import InputError
 from pumice.executors import waited
 from pumice.load.traces.jobs import Left
+from pumice.questions.measures.beginning import beginning
 from pumice.questions.measures.lives import Lives
-from pumice.questions.measures.measures import beginning
 from pumice.questions.replay.remainder import ITSELF, asked
 from pumice.runtime.arrivals import ARRIVAL, duration_text
 from pumice.storage import codec

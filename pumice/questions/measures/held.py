@@ -18,8 +18,8 @@ from msgspec import Meta, Struct
 from pumice.config.read import mapping, read_yaml, shaped
 from pumice.core.resources.amounts import CPU, MEMORY, PODS
 from pumice.load.source import read_text
+from pumice.questions.measures.beginning import beginning
 from pumice.questions.measures.lives import Listener, Lives
-from pumice.questions.measures.measures import beginning
 from pumice.results import Result
 from pumice.storage.journal import API
 

@@ -12,8 +12,9 @@ from pumice.core.messages.decisions import Decision, Evict
 from pumice.core.messages.events import ConfigLoaded, CycleRecord, Mutation
 from pumice.core.objects.metadata import section
 from pumice.questions.adviser.waiting_jobs import WaitRow
+from pumice.questions.measures.beginning import beginning
 from pumice.questions.measures.lives import Listener, Lives
-from pumice.questions.measures.measures import Measuring, beginning
+from pumice.questions.measures.measures import Measuring
 from pumice.questions.measures.over_time import Steps
 from pumice.storage import codec
 from pumice.storage.journal import API, CONFIG, CYCLE, DECISION

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from pumice.core.messages.decisions import Decision, Evict
 from pumice.core.messages.events import ActorCrashed, ActorEvent, ActorStarted, CycleDropped, CycleRecord
+from pumice.questions.measures.beginning import beginning
 from pumice.questions.measures.lives import Listener, Lives
-from pumice.questions.measures.measures import Measuring, beginning
+from pumice.questions.measures.measures import Measuring
 from pumice.storage.journal import ACTOR, CYCLE, DECISION
 from pumice.storage.records import read_as
 

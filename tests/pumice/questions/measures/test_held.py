@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pumice.config.errors import ConfigError
 from pumice.core.messages.events import ConfigLoaded, Mutation
 from pumice.core.objects.metadata import Object
-from pumice.questions.measures import measures
+from pumice.questions.measures import beginning
 from pumice.questions.measures.held import HeldGroup, HeldResult, Prices, held, read_prices
 from pumice.storage import codec
 from pumice.storage.checkpoint import CheckpointState
@@ -123,7 +123,7 @@ def test_records_after_the_last_moment_are_not_read(end: int, monkeypatch: pytes
             read.extend(each.at for each in found)
             return found
 
-    monkeypatch.setattr(measures, "BATCH", 3)
+    monkeypatch.setattr(beginning, "BATCH", 3)
     monkeypatch.setattr(f"{__name__}.MemoryJournal", Noting)
     assert asked(pods, HeldGroup.USER, 3, end, None) == expected
     assert end == END or BEGAN + end < max(read) <= BEGAN + end + 4
