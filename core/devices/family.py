@@ -87,6 +87,8 @@ class Family(Protocol):
     """True when a refusal has the same text for every node."""
     always_named: bool = True
     """True when nodes without such devices are listed as having none, not left out (`encoded`)."""
+    owns: bool = False
+    """True when what a pod has of such devices may replace its request in the sums of queues (`owned`)."""
     locks: NodeLocks | None = None
     """The lock that a pod with new devices sets on its node; None: nodes are not locked."""
 

@@ -71,7 +71,11 @@ class Assignments:
                     family.resident(row, task, snapshot.annotations_of(task), leaves=leaves)
 
     def _of(self, task: Task, row: int) -> list[Family]:
-        return [each for each in self._families if each.present[row] and each.concerns(task)]
+        return self._concerned(self._families, task, row)
+
+    @staticmethod
+    def _concerned(families: Sequence[Family], task: Task, row: int) -> list[Family]:
+        return [each for each in families if each.present[row] and each.concerns(task)]
 
     def _notes_of(self, task: Task) -> Notes:
         found = self._notes.get(task.row)
@@ -127,12 +131,14 @@ class Assignments:
     def owned(self) -> Iterator[tuple[Task, dict[str, float]]]:
         """Yield (task, amounts of its devices) of allocated tasks, in milli-units by resource."""
         jobs, snapshot = self._session.jobs, self._session.snapshot
-        for job in jobs.in_order:
+        owning = [family for family in self._families if family.owns]
+        # Every cycle asks. Where no kind of devices owns anything, no job is looked at.
+        for job in jobs.in_order if owning else ():
             for status in ALLOCATED_STATUSES:
                 for task in jobs.tasks_in(job, status):
                     if jobs.node[task.row] < 0:  # its node is gone
                         continue
-                    for family in self._of(task, jobs.node[task.row]):
+                    for family in self._concerned(owning, task, jobs.node[task.row]):
                         amounts = family.owned(jobs.node[task.row], snapshot.annotations_of(task))
                         if amounts:
                             yield task, amounts

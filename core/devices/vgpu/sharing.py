@@ -55,6 +55,7 @@ class Vgpu(AskedByTemplate, Choosing, Family):
     """Virtual GPUs: cards that pods share by memory and cores."""
 
     name = "hamivgpu"
+    owns = True
     vocabulary = Vocabulary(
         (*ASSIGNED[1:], REGISTER, HANDSHAKE, MODE, POLICY, "volcano.sh/mutex.lock"),
         domains=MappingProxyType({"nvidia.com": "(no)?use-gputype"}),

@@ -10,8 +10,9 @@ import pytest
 from pumice.config.errors import ConflictError
 from pumice.core.configuration import parse_scheduler_config
 from pumice.core.cycle import close_session, run_action
-from pumice.core.devices.family import Around, DeviceError
+from pumice.core.devices.family import Around, DeviceError, Family
 from pumice.core.objects.metadata import Object, parse_time
+from pumice.core.plugins import FAMILIES
 from pumice.core.plugins.device_plugin import DeviceCodes, DeviceScores
 from pumice.core.resources import Resource
 from pumice.core.session.session import Session
@@ -307,3 +308,8 @@ def test_hami_lock_key_fix_locks_until_the_device_plugin_unlocks() -> None:
     assert locked(share(chips, pods, **on)) == {"j-0": (("hami.io/mutex.lock", "2026-01-01T12:00:00Z"),)}
     chips["metadata"]["annotations"]["hami.io/mutex.lock"] = "2026-01-01T11:59:00Z"
     assert locked(share(chips, pods, **on)) == {}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_family_with_devices_of_its_pods_says_so(family: type[Family]) -> None:
+    assert family.owns is (family.owned is not Family.owned)
