@@ -46,6 +46,7 @@ from pumice.cluster.api.object_tables import Key
 from pumice.cluster.api.refusals import Cause
 from pumice.cluster.api.registry import FoundObject, FoundRecord, Registry
 from pumice.cluster.api.schema.field_types import status_problems, type_problems
+from pumice.cluster.api.schema.shapes import Shape, field_shape, shape_of_kind
 from pumice.cluster.api.schema.wrong_fields import settle_quantities
 from pumice.cluster.api.verbs.requests import SUBMIT, RequestMoment, drop_nulls, name_of
 from pumice.core.messages.replies import Refused
@@ -239,7 +240,7 @@ def shape_problems(registry: Registry, kind: Kind, obj: Object, *, nulls: bool =
     """
     # where a user's definition is, its schema says which nulls are values
     if nulls and not (kind.defined and registry.kinds.schema(kind.key) is not None):
-        drop_nulls(obj)
+        drop_nulls(obj, _shape(kind))
     return type_problems(kind.group, kind.version, kind.kind, obj)
 
 
@@ -274,7 +275,7 @@ def loaded_problems(kind: Kind, obj: Object, *, nulls: bool) -> list[Cause]:
     if problem := unsound(obj):
         return [Cause("", "FieldValueInvalid", f"Invalid value: {problem}")]
     if nulls and not kind.defined:
-        drop_nulls(obj)
+        drop_nulls(obj, _shape(kind))
     return type_problems(kind.group, kind.version, kind.kind, obj)
 
 
@@ -289,8 +290,12 @@ def changed_status(registry: Registry, found: FoundRecord, new: Object, *, nulls
     if typed:
         return []
     if nulls:
-        drop_nulls(new["status"])
+        drop_nulls(new["status"], field_shape(_shape(found.kind), "status"))
     return status_problems(found.kind.key, new["status"])
+
+
+def _shape(kind: Kind) -> Shape:
+    return shape_of_kind(kind.group, kind.version, kind.kind)
 
 
 def rules_of_creation(registry: Registry, kind: Kind, new: Object) -> list[Cause]:

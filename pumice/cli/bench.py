@@ -21,7 +21,7 @@ OFFERED: Final = "; ".join(f"{name} ({one.what})" for name, one in SCENARIOS.ite
 
 @speaking
 def bench(
-    scenario: Annotated[str, typer.Argument(help=f"One of: {OFFERED}.")],
+    scenario: Annotated[str, typer.Argument(metavar="SCENARIO", help=f"One of: {OFFERED}.")],
     nodes: Annotated[int | None, typer.Option("--nodes", metavar="N", min=1, help="Nodes.", show_default=False)] = None,
     pods: Annotated[
         int | None, typer.Option("--pods", metavar="N", min=1, help="Pending pods.", show_default=False)

@@ -15,6 +15,7 @@ from typing import Any, Final, TextIO
 import msgspec
 
 from pumice.cluster.api.kinds import Kind, kind_of, known_types
+from pumice.cluster.api.schema.shapes import shape_of_kind
 from pumice.cluster.api.verbs.requests import drop_nulls
 from pumice.cluster.kubelets.pod_runs import DURATION
 from pumice.config.errors import describe
@@ -291,11 +292,12 @@ def _take(loaded: Loaded, value: Any, place: ManifestPlace) -> None:
         loaded.refuse(problem)
         return
     obj: Object = value
-    drop_nulls(obj)  # as the API does with what comes over HTTP: a null quantity asks for nothing
     kind = kind_of(obj["apiVersion"], obj["kind"])
     if kind is None:
         loaded.skip(place, _unknown(obj), f"{obj['apiVersion']} {obj['kind']}")
         return
+    # as the API does with what comes over HTTP: a null quantity asks for nothing, and a null label is an empty text
+    drop_nulls(obj, shape_of_kind(kind.group, kind.version, kind.kind))
     named = _named(obj, kind)
     if problem := loaded.put(_identity(kind, named), named, place):
         loaded.refuse(problem)

@@ -347,7 +347,10 @@ def _entry(type_: str, value: Value, depth: Depth) -> tuple[str, Any]:
     """Return one entry of a map: a message of a key and a value."""
     found = fields(raw(value))
     key = text_of(raw(found[1][-1])) if 1 in found else ""
-    return key, read_value(type_, found[2][-1], depth) if 2 in found else zero(type_)
+    if 2 in found:
+        return key, read_value(type_, found[2][-1], depth)
+    # Go writes no value for nil bytes, and the reader's are empty.
+    return key, "" if type_ == "byte" else zero(type_)
 
 
 def _schema_or(type_: str, value: Value, depth: Depth) -> Any:

@@ -31,7 +31,8 @@ class Shape:
     `any` is free-form JSON: a map of anything, lists and scalars as wholes. A list's `list_type` is atomic, set or map,
     `keys` those of a list of maps. `atomic` maps have one owner as a whole; `closed` ones have no fields but the
     described ones. `default` stands in for an absent field; None for none. `scalar` names what a scalar must be:
-    string, boolean, integer, number, quantity, "integer or string"; empty for one of any type.
+    string, boolean, integer, number, quantity, "integer or string"; empty for one of any type. `null` is what a null
+    in a map of such values means; None where it means nothing.
     """
 
     sort: Sort = "any"
@@ -41,6 +42,7 @@ class Shape:
     atomic: bool = False
     closed: bool = False
     default: Any = None
+    null: str | None = None
 
     def named(self, field: str) -> Shape | None:
         """Return the shape of a described field; None for an undescribed one."""
@@ -67,6 +69,8 @@ class TypeShape(Shape):
         struct = is_message(type_) and element(type_) == type_
         self.sort = "map" if struct or type_.startswith("{}") else "list" if type_[0] in "[@" else "scalar"
         self.scalar = _SCALARS.get(type_, "string") if self.sort == "scalar" else ""
+        # Go has no null text: `labels: {a: }` is read as `labels: {a: ""}`.
+        self.null = "" if type_ in ("string", "byte") else None
         self.list_type = rules.list_type or "atomic"
         self.keys = rules.keys
         self.default = rules.default

@@ -8,6 +8,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from pumice.cluster.api import refusals
+from pumice.cluster.api.schema.shapes import ANYTHING, Shape, field_shape
 from pumice.cluster.kube.statuses import written_second
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import COMPOUND, Object, is_list, is_mapping, mapping
@@ -75,16 +76,21 @@ def without_nulls(value: object) -> Any:
     return value
 
 
-def drop_nulls(value: object) -> None:
-    """Make absent fields of the nulls in an object, as Kubernetes does."""
+def drop_nulls(value: object, shape: Shape = ANYTHING) -> None:
+    """Make absent fields of the nulls in an object of a shape, and empty texts of those in maps of texts, as Kubernetes
+    does.
+    """
     if is_mapping(value):
         for name in [name for name, item in value.items() if item is None]:
-            del value[name]
-        for item in value.values():
+            if shape.named(name) is None and (meant := shape.item().null) is not None:
+                value[name] = meant
+            else:
+                del value[name]
+        for name, item in value.items():
             if item.__class__ in COMPOUND:
-                drop_nulls(item)
+                drop_nulls(item, field_shape(shape, name))
     # a null in a list stays: it holds a place
     elif is_list(value):
         for item in value:
             if item.__class__ in COMPOUND:
-                drop_nulls(item)
+                drop_nulls(item, shape.item())

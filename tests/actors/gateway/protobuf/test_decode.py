@@ -39,6 +39,10 @@ def test_the_type_comes_from_the_envelope() -> None:
     assert found == {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}, "data": {"key": "value"}}
 
 
+def test_a_key_without_bytes_stays_as_an_empty_one() -> None:
+    assert decode(body("v1", "Secret", run(2, run(1, b"key"))))["data"] == {"key": ""}
+
+
 @pytest.mark.parametrize("api_version", ["v1", "apps/v1", "policy/v1", "meta.k8s.io/v1"])
 def test_options_come_under_any_version(api_version: str) -> None:
     assert decode(body(api_version, "DeleteOptions", b"\x08\x00"))["gracePeriodSeconds"] == 0
