@@ -7,6 +7,7 @@ Source: kube-scheduler `podtopologyspread` (common.go, filtering.go).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pumice.core.kube.rows import BoolArray, FloatArray, NodeRows
     from pumice.core.kube.selectors import LabelSelector
     from pumice.core.objects.pod import Task
+    from pumice.core.objects.pod_template import PodTemplate
 
 HARD, SOFT = "DoNotSchedule", "ScheduleAnyway"
 HOSTNAME = "kubernetes.io/hostname"
@@ -63,10 +65,18 @@ class SpreadConstraint:
         return found
 
 
-def _selector(listed: Object, task: Task) -> LabelSelector:
-    selector = label_selector(listed.get("labelSelector"))
+@lru_cache(1024)
+def _listed(template: PodTemplate, action: str) -> tuple[tuple[Object, LabelSelector], ...]:
+    """Return the constraints of one whenUnsatisfiable with their selectors: read once for all tries of all tasks alike.
+    Raises SelectorError.
+    """
+    chosen = [c for c in template.spread_constraints if c.get("whenUnsatisfiable") == action]
+    return tuple([(each, label_selector(each.get("labelSelector"))) for each in chosen])
+
+
+def _selector(listed: Object, selector: LabelSelector, task: Task) -> LabelSelector:
     keys: list[str] = listed.get("matchLabelKeys") or []
-    return selector.restricted_to({key: task.labels[key] for key in keys if key in task.labels})
+    return selector.restricted_to({key: task.labels[key] for key in keys if key in task.labels}) if keys else selector
 
 
 def _eligible(nodes: NodeRows, task: Task, listed: Object, complete: BoolArray) -> BoolArray:
@@ -97,11 +107,11 @@ def constraints_of(task: Task, action: str, nodes: NodeRows, index: PodIndex) ->
     affinity is honoured unless it says Ignore, taints are ignored unless it says Honor. A selector that restricts
     nothing counts no pods (as Kubernetes has it).
     """
-    chosen = [c for c in task.template.spread_constraints if c.get("whenUnsatisfiable") == action]
-    complete = nodes_with_all(nodes, [str(c.get("topologyKey") or "") for c in chosen])
+    chosen = _listed(task.template, action)
+    complete = nodes_with_all(nodes, [str(c.get("topologyKey") or "") for c, _ in chosen])
     found: list[SpreadConstraint] = []
-    for listed in chosen:
-        key, selector = str(listed.get("topologyKey") or ""), _selector(listed, task)
+    for listed, read in chosen:
+        key, selector = str(listed.get("topologyKey") or ""), _selector(listed, read, task)
         eligible = _eligible(nodes, task, listed, complete)
         namespaces = frozenset((task.namespace,))
         matching = None if selector.empty else index.matching(namespaces, selector, terminating=False)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pumice.core.kube.affinity import ENDS, STAYS
 from pumice.core.kube.placed import placed_pods
+from pumice.core.kube.selectors import LabelSelector, label_selector
 from pumice.core.objects.metadata import Object
 from pumice.core.plugins.nodeorder.plugin import PodAffinityScorer
 from pumice.core.plugins.nodeorder.topology_spread import TopologySpreadScorer
@@ -293,3 +294,17 @@ def test_a_trial_counts_who_minds_the_pods_company_as_they_come_and_go() -> None
     assert [trial.refusal(row) for row in range(2)] == [slow_pods.UNWELCOME, slow_pods.UNWELCOME]
     trial.move(task_named(session, "default/h"), 0, -1)
     assert [trial.refusal(row) for row in range(2)] == [None, slow_pods.UNWELCOME]
+
+
+def test_selectors_are_read_once_for_pods_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = list[Object]()
+
+    def counted(selector: Object) -> LabelSelector:
+        read.append(selector)
+        return label_selector(selector)
+
+    monkeypatch.setattr("pumice.core.kube.spread.label_selector", counted)
+    session = opened(*zones("a", "b"), web(topologySpreadConstraints=spreading(maxSkew=7)))
+    for _ in range(3):
+        assert reasons(session, TopologySpreadFilter) == ["", ""]
+    assert len(read) == 1
