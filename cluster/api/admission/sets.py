@@ -56,7 +56,9 @@ def default_stateful_set(owner: Object, _lookup: Lookup) -> None:
         claim.setdefault("kind", "PersistentVolumeClaim")
         if claim.get("spec"):
             claim["spec"].setdefault("volumeMode", "Filesystem")
-        claim.setdefault("status", {"phase": "Pending"})
+        # A typed client sends `status: {}`.
+        status: Object = claim.setdefault("status", {})
+        status["phase"] = status.get("phase") or "Pending"
 
 
 def validate_stateful_set(owner: Object, _lookup: Lookup) -> list[Cause]:

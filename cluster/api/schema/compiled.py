@@ -15,6 +15,8 @@ from pumice.core.objects.metadata import Object
 _METADATA: Final = "meta.v1.ObjectMeta"
 PATTERNS: Final = {
     "time": r"^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$",
+    # Go's layout has the six digits, and reads no other number of them.
+    "microtime": r"^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}\.\d{6}([Zz]|[+-]\d{2}:\d{2})$",
     "quantity": r"^\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?\d+|[KMGTPE]i|[numkMGTPE])?\s*$",
     "base64": r"^[A-Za-z0-9+/\s]*(={1,2}\s*)?$",
 }
@@ -30,7 +32,7 @@ _SCALARS: Final[Object] = {
     "Quantity": Annotated[str, msgspec.Meta(pattern=PATTERNS["quantity"])] | int | float,
     "IntOrString": int | str,
     "Time": Annotated[str, msgspec.Meta(pattern=PATTERNS["time"])],
-    "MicroTime": Annotated[str, msgspec.Meta(pattern=PATTERNS["time"])],
+    "MicroTime": Annotated[str, msgspec.Meta(pattern=PATTERNS["microtime"])],
     "Duration": str,
     "FieldsV1": Object,
 }

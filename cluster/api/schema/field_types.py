@@ -31,7 +31,11 @@ NAMES: Final = {
     "null": "null",
 }
 FORM: Final = "Expected `str` matching regex "
-FORMS: Final = {"time": "a time like 2026-01-02T03:04:05Z", "base64": "a text in base64"}
+FORMS: Final = {
+    "time": "a time like 2026-01-02T03:04:05Z",
+    "microtime": "a time like 2026-01-02T03:04:05.000000Z",
+    "base64": "a text in base64",
+}
 LONGEST: Final = 40
 """Length of a text as shown."""
 MOST_DIGITS: Final = 18

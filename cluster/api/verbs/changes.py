@@ -17,6 +17,7 @@ from pumice.cluster.api.patches.operations import MOST_COPIED
 from pumice.cluster.api.refusals import Cause
 from pumice.cluster.api.registry import FoundObject, FoundRecord, Registry
 from pumice.cluster.api.schema.field_types import status_problems
+from pumice.cluster.api.schema.zeros import in_form_of
 from pumice.cluster.api.verbs.creation import MOST_BYTES, Creation
 from pumice.cluster.api.verbs.deletion import Deletion
 from pumice.cluster.api.verbs.ownership import MANAGED, owners_in, tracked
@@ -101,6 +102,8 @@ class Changes:
         found = self._registry.existing(kind.key, meta.get("namespace") or "default", meta.get("name") or "")
         if isinstance(found, Refused):
             return found
+        if not kind.is_custom:
+            obj = in_form_of(found.obj, obj, kind.group, kind.version, kind.kind)
         return self._change(found, obj, request, moment)
 
     def patch(self, request: Patch, moment: RequestMoment) -> Accepted | Refused:

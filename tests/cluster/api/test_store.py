@@ -1,5 +1,7 @@
 """The store: what it stamps, what it refuses, and in whose words."""
 
+import copy
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -89,6 +91,20 @@ def test_nulls_are_absent_fields(cluster: Cluster) -> None:
     stored = cluster.create(with_nulls)
     assert "nodeSelector" not in stored["spec"]
     assert "labels" not in stored["metadata"]
+
+
+def test_a_pod_as_a_typed_client_writes_it_back_is_no_change(cluster: Cluster) -> None:
+    given = pod("p")
+    given["spec"]["containers"][0] |= {"args": [], "env": [{"name": "A", "value": ""}], "stdin": False}
+    stored = cluster.create(given)
+    back = copy.deepcopy(stored)
+    back["status"]["hostIP"] = ""
+    (container,) = back["spec"]["containers"]
+    del container["args"], container["env"][0]["value"], container["stdin"]
+    before = cluster.store.revision
+    assert isinstance(update(cluster, back), Accepted)
+    assert cluster.store.revision == before
+    assert cluster.get("Pod", "p") == stored
 
 
 def test_a_dry_run_changes_nothing(cluster: Cluster) -> None:

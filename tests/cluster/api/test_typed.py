@@ -90,7 +90,23 @@ def test_every_kind_has_typed_metadata(kind: str) -> None:
 
 @pytest.mark.parametrize("time", ["2024-01-01T00:00:00Z", "2024-01-01T00:00:00.123456Z", "2024-01-01T00:00:00+01:00"])
 def test_times(time: str) -> None:
-    assert key_problems("Lease", {"metadata": {}, "spec": {"renewTime": time}}) == []
+    assert key_problems("Node", {"metadata": {"creationTimestamp": time}}) == []
+
+
+@pytest.mark.parametrize(
+    ("time", "good"),
+    [
+        ("2024-01-01T00:00:00.123456Z", True),
+        ("2024-01-01T00:00:00.000000+01:00", True),
+        ("2024-01-01T00:00:00Z", False),
+        ("2024-01-01T00:00:00.1Z", False),
+        ("2024-01-01T00:00:00.1234567Z", False),
+    ],
+)
+def test_times_of_leases_have_six_digits(time: str, good: bool) -> None:
+    problems = key_problems("Lease", {"metadata": {}, "spec": {"renewTime": time}})
+    assert (problems == []) is good
+    assert good or "expected a time like 2026-01-02T03:04:05.000000Z" in problems[0].message
 
 
 JSON: st.SearchStrategy[Any] = st.recursive(

@@ -235,6 +235,13 @@ def test_pods_that_stayed_are_those_of_its_successor() -> None:
     assert [[each["uid"] for each in of] for of in owners] == [[uid]] * 3
 
 
+@pytest.mark.parametrize("more", [{}, {"status": {}}, {"status": {"phase": ""}}])
+def test_a_claim_template_is_pending_whoever_sent_it(more: Object) -> None:
+    cluster = started(stateful_set(volumeClaimTemplates=[{**claim_templates()[0], **more}]))
+    ((template,),) = [each["spec"]["volumeClaimTemplates"] for each in cluster.all("StatefulSet")]
+    assert template["status"] == {"phase": "Pending"}
+
+
 def test_a_controller_that_starts_anew_changes_nothing() -> None:
     cluster = started(stateful_set(volumeClaimTemplates=claim_templates()))
     run_all(cluster)
