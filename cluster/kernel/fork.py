@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -39,6 +39,12 @@ class Fork:
     later: tuple[tuple[float, Object], ...] = ()
     asks: tuple[StoreRequest, ...] = ()
     before: Mapping[int, Object] = field(default_factory=dict[int, Object])
+
+    def without(self, places: Container[int]) -> Fork:
+        """Return the fork without the objects at these places of `objects`."""
+        kept = [place for place in range(len(self.objects)) if place not in places]
+        before = {now: self.before[place] for now, place in enumerate(kept) if place in self.before}
+        return replace(self, objects=tuple(self.objects[place] for place in kept), before=before)
 
     def uid_seed(self, seed: int) -> int:
         """Return the seed of uids and generated names. Objects may have uids of the same seed already, so it follows

@@ -31,7 +31,7 @@ from pumice.cli.terminal import Terminal, speaking
 from pumice.cluster.kernel.fork import Fork
 from pumice.collecting import rarely
 from pumice.executors import Executors, executors
-from pumice.questions.whatif.ask import another_process, prepare, what_if
+from pumice.questions.whatif.ask import accepted, another_process, prepare, what_if
 from pumice.questions.whatif.changes import changed
 from pumice.questions.whatif.difference import FutureDifference
 from pumice.questions.whatif.saving import save
@@ -96,7 +96,7 @@ def whatif(
     if until_starts is not None:
         works = spread(workers, dask, plugins_dir)
         wanted = SearchOptions(until_starts, seconds_of(within, "--within"), budget, like or (), seed, works)
-        return search(changed(fork, changes), wanted, terminal)
+        return search(accepted(fork, changes), wanted, terminal)
     if not changes:
         raise UsageError("nothing is changed: name a change, such as --add-nodes 4:like=NODE or --submit job.yaml")
     with (

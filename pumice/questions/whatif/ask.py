@@ -434,14 +434,25 @@ def lived(fork: Fork, fresh: frozenset[int], horizon_s: float, seed: int = 0, ad
 
 def _lived(fork: Fork, fresh: frozenset[int], horizon_s: float, seed: int, advance: Advance) -> Future:
     witness = Witness(fork, horizon_s, seed)
+    _demand_taken(witness.life, fork, fresh)
+    return witness.live(advance)
+
+
+def accepted(fork: Fork, changes: Sequence[ForkChange]) -> Fork:
+    """Return the fork with these changes. Raises InputError for what the api does not take of them."""
+    other = changed(fork, changes)
+    _demand_taken(Life(other, 0, lambda mutation, at: None, lambda result, now: None), other, _fresh(other, fork))
+    return other
+
+
+def _demand_taken(life: Life, fork: Fork, fresh: frozenset[int]) -> None:
     mine = {id(fork.objects[place]) for place in fresh}
-    for obj, reply in witness.life.refused:
+    for obj, reply in life.refused:
         if id(obj) in mine:
             raise InputError(f"the api refuses {named(obj)}: {reply.message}")
-    for ask, reply in witness.life.denied:
+    for ask, reply in life.denied:
         if not isinstance(ask, RequestEviction):  # which a budget may forbid
             raise InputError(f"the api refuses it: {reply.message}")
-    return witness.live(advance)
 
 
 def _fresh(fork: Fork, origin: Fork) -> frozenset[int]:

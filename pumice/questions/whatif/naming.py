@@ -122,7 +122,7 @@ def identity_named(text: str) -> Identity:
 def found(objects: Sequence[Object], who: Identity) -> int:
     """Return the place of that object. Raises InputError, with the names that are near."""
     for place, obj in enumerate(objects):
-        if obj["metadata"].get("name") == who[2] and _settled(obj) == who:
+        if obj["metadata"].get("name") == who[2] and identity_in_full(obj) == who:
             return place
     raise InputError(missing(objects, who))
 
@@ -130,14 +130,18 @@ def found(objects: Sequence[Object], who: Identity) -> int:
 def missing(objects: Iterable[Object], who: Identity) -> str:
     """Return the error text for an object that does not exist, with near names."""
     shown = "/".join(part for part in who[1:] if part)
-    known = ["/".join(part for part in _settled(obj)[1:] if part) for obj in objects if _settled(obj)[0] == who[0]]
+    known = [
+        "/".join(part for part in identity_in_full(obj)[1:] if part)
+        for obj in objects
+        if identity_in_full(obj)[0] == who[0]
+    ]
     near = nearest_keys(shown, known)
     hint = f"; near: {', '.join(near)}" if near else ""
     return f"{who[0]} {shown} does not exist{hint}"
 
 
-def _settled(obj: Object) -> Identity:
-    """Return the object in the namespace `default`, if it is namespaced and has none."""
+def identity_in_full(obj: Object) -> Identity:
+    """Return the identity of an object, in the namespace `default` if it is namespaced and has none."""
     kind, namespace, name = identity(obj)
     row = KINDS.get(kind)
     return kind, namespace or ("default" if row is not None and row.namespaced else ""), name

@@ -82,6 +82,8 @@ def test_a_journal_at_its_end_and_at_a_cycle(cluster: Path, tmp_path: Path) -> N
         (("--add-nodes", "99999999:like=n0"), "must not be more than 100000 in all"),
         (("--submit", "nowhere.yaml"), "nowhere.yaml"),
         (("--set", "queue/q1:spec.wieght=1"), "did you mean 'weight'?"),
+        (("--set", "queue/q1:spec.weight=-1"), "the api refuses Queue q1"),
+        (("--set", "queue/q1:spec.weight=-1", "--until-starts", "g"), "the api refuses Queue q1"),
         (("--until-starts", "g", "--save", "kept.db"), "--save: a search tries many futures: leave it out"),
         (("--until-starts", "g", "--against", "--cordon n0"), "--against: a search"),
         (("--until-starts", "g", "--within", "10s", "--like", "n7"), "Node n7 does not exist"),

@@ -290,14 +290,19 @@ class Bench:
         return gone | {who: obj for who, obj in remaining.items() if now.objects.get(who) is not obj}
 
     def after(self, changes: Sequence[Change]) -> dict[Identity, Object]:
-        """Return the objects after their changes."""
+        """Return the objects after their changes, with those that controllers then make."""
+        edited = self.edited(changes)
+        return self._remade(edited) if any(change.remade for change in changes) else edited
+
+    def edited(self, changes: Sequence[Change]) -> dict[Identity, Object]:
+        """Return the objects that the changes edit, as they are afterwards."""
         after: dict[Identity, Object] = {}
         for edit in (edit for change in changes for edit in change.edits):
             obj = after.get(edit.who)
             if obj is None:
                 obj = after[edit.who] = copy.deepcopy(self.objects.get(edit.who) or _blank(*edit.who))
             edit.make(obj)
-        return self._remade(after) if any(change.remade for change in changes) else after
+        return after
 
     @contextmanager
     def _put(self, before: Mapping[Identity, Object], after: Mapping[Identity, Object | None]) -> Generator[None]:

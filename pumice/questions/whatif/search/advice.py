@@ -9,7 +9,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from pumice.cluster.api.bootstrap import assumed_queues
 from pumice.cluster.kernel.life import Life
+from pumice.cluster.kube.merge_patch import diff_patch, merge_patch
 from pumice.core.objects.metadata import Object, section
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.errors import InputError
@@ -20,6 +22,7 @@ from pumice.questions.explain.scene import Scene, jobs_of
 from pumice.questions.measures.amounts import allocatable_of
 from pumice.questions.oneshot.cycles import fill
 from pumice.questions.whatif.changes import ForkChange
+from pumice.questions.whatif.naming import identity_in_full
 from pumice.questions.whatif.search.defragment import StartAnswer, plans
 from pumice.questions.whatif.search.searches import searched
 from pumice.reduction import LeastSearch, Sizes
@@ -34,6 +37,8 @@ PERIODS: Final = 3
 """Schedule periods that controllers get to make what the cluster needs immediately."""
 MOST: Final = 5
 """The most answers, the best first."""
+MADE: Final = ("Pod", "PodGroup")
+"""Kinds that a change edits, and never makes: controllers do."""
 
 
 def answered(question: StartQuestion, like: Sequence[str] = ()) -> Iterator[StartAnswer]:
@@ -103,7 +108,7 @@ def _lived(
             StartAnswer(
                 "Change", len(found.of(sizes)), (question.job,), (change.words,), starts_s, least, search.tried
             ),
-            _difference(bench.objects.values(), change.on(fork)),
+            _difference(fork.objects, change.on(fork)),
         )
 
 
@@ -122,15 +127,28 @@ def _least(found: Found, does: Callable[[Sizes], bool]) -> tuple[Sizes, bool]:
 
 
 def _made(settled: Fork, bench: Bench, changes: Sequence[Change]) -> Callable[[Fork], Fork]:
-    after = bench.after(changes)
+    """Return a function that makes the changes before the fork's first cycle, as `whatif --set` does: otherwise the job
+    would start at another time there. Objects that controllers have still to make are changed in the `settled` fork,
+    which is later.
+    """
+    edited = bench.edited(changes)
+    patches = {who: diff_patch(bench.objects[who], obj) for who, obj in edited.items() if who in bench.objects}
+    new = [obj for who, obj in edited.items() if who not in bench.objects]
 
-    def on(_fork: Fork) -> Fork:
-        # it is lived through from where explain looked at it
-        objects: dict[Identity, Object] = {**bench.objects, **after}
-        config = settled.config
+    def on(fork: Fork) -> Fork:
+        assumed = {identity_in_full(obj): obj for obj in assumed_queues(fork.objects)}
+        given = [*fork.objects, *(obj for who, obj in assumed.items() if who in patches)]
+        places = {identity_in_full(obj): place for place, obj in enumerate(given)}
+        if patches.keys() <= places.keys() and not any(obj["kind"] in MADE for obj in new):
+            for who, patch in patches.items():
+                given[places[who]] = merge_patch(given[places[who]], patch)
+            objects = [*given, *new]
+        else:
+            fork, objects = settled, [*{**bench.objects, **bench.after(changes)}.values()]
+        config = fork.config
         for change in changes:
             config = change.config(config) if change.config is not None else config
-        return replace(settled, objects=tuple(objects.values()), config=config)
+        return replace(fork, objects=tuple(objects), config=config)
 
     return on
 

@@ -18,7 +18,7 @@ from pumice.core.messages.events import Mutation
 from pumice.core.objects.metadata import Object, section
 from pumice.questions.measures.amounts import Amount, allocatable_of, request_of
 from pumice.questions.whatif.changes import ForkChange
-from pumice.questions.whatif.naming import asked_by, belongings, running
+from pumice.questions.whatif.naming import Belongings, asked_by, belongings, running
 from pumice.questions.whatif.search.starting import StartQuestion
 from pumice.storage import codec
 
@@ -202,7 +202,7 @@ def stock_of(question: StartQuestion) -> Stock:
         for obj in objects
         if obj["kind"] == "Node"
     }
-    own = belongings(objects)[question.job]
+    own = belongings(objects).get(question.job, Belongings())  # it may come later
     mine = {id(objects[place]) for place in own.pods}
     pods: dict[str, tuple[str, Amount]] = {}
     for obj in objects:
@@ -311,9 +311,8 @@ def works(question: StartQuestion, moves: Sequence[Move]) -> float | None:
 
 def _taken_in(question: StartQuestion, moves: Sequence[Move]) -> bool:
     """Return whether the scheduler itself binds the pods there, if each may go to its target node or none."""
-    own = set(belongings(question.fork.objects)[question.job].places)
-    others = tuple(obj for place, obj in enumerate(question.fork.objects) if place not in own)
-    fork = _replaced(replace(question.fork, objects=others), {move.pod: _pinned(move.target) for move in moves})
+    others = question.fork.without(belongings(question.fork.objects)[question.job].places)
+    fork = _replaced(others, {move.pod: _pinned(move.target) for move in moves})
     missing = {(move.pod, move.target) for move in moves}
 
     def hears(mutation: Mutation, _at: float) -> None:

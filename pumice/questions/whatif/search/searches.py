@@ -285,7 +285,8 @@ def higher_priority(question: StartQuestion) -> Iterator[StartAnswer]:
 
 
 def _priority(question: StartQuestion, job: str) -> int:
-    objects, one = question.fork.objects, belongings(question.fork.objects)[job]
+    objects = question.fork.objects
+    one = belongings(objects).get(job, Belongings())  # it may come later
     classes = {obj["metadata"]["name"]: int(obj.get("value") or 0) for obj in objects if obj["kind"] == "PriorityClass"}
     named = [section(objects[place], "spec").get("priorityClassName") for place in one.places]
     return max((classes.get(name, 0) for name in named if name), default=0)
@@ -360,11 +361,7 @@ def _without_spare(question: StartQuestion, jobs: dict[str, Belongings], names: 
 
 def _ended(jobs: dict[str, Belongings], names: Sequence[str]) -> ForkChange:
     gone = {place for name in names for place in jobs[name].places}
-
-    def on(fork: Fork) -> Fork:
-        return replace(fork, objects=tuple(obj for place, obj in enumerate(fork.objects) if place not in gone))
-
-    return ForkChange(f"{', '.join(names)} ended", on)
+    return ForkChange(f"{', '.join(names)} ended", lambda fork: fork.without(gone))
 
 
 def _own(question: StartQuestion) -> Belongings:

@@ -147,13 +147,23 @@ class StartQuestion:
         future = self._ahead.pop(words, None)
         if future is None or died(future.exception()):
             left = self.work.units - self.work.used if changes else inf
-            found = lived_start(changed(self.fork, changes), self.job, self.within_s, self.seed, left, self.whole)
+            found = self._lived(changed(self.fork, changes), left)
         else:
             found = future.result()
         self.work.add(found.used)
         if changes:
             self.work.demand()
         return found.starts_s
+
+    def _lived(self, fork: Fork, units: float) -> LivedStart:
+        """Simulate the future of a changed fork, which may begin later than the question; its start counts from this
+        one.
+        """
+        late_s = round(fork.now - self.fork.now, 3)
+        if late_s > self.within_s:
+            return LivedStart(None, 0.0)
+        found = lived_start(fork, self.job, self.within_s - late_s, self.seed, units, self.whole)
+        return found if found.starts_s is None else found._replace(starts_s=round(found.starts_s + late_s, 3))
 
 
 class CountedSteps(NullTrail):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pickle
 import random
+import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
+from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations, product
 from typing import Any
@@ -13,23 +15,26 @@ from typing import Any
 import pytest
 
 from pumice.cluster.kernel.fork import Fork
+from pumice.cluster.kernel.life import Life
 from pumice.errors import InputError
 from pumice.executors import WorkerDiedError
 from pumice.questions.whatif import changes
 from pumice.questions.whatif.ask import lived, lived_with
-from pumice.questions.whatif.changes import ForkChange, nodes_like
+from pumice.questions.whatif.changes import ForkChange, changed, nodes_like
 from pumice.questions.whatif.naming import belongings
-from pumice.questions.whatif.search.advice import answered
+from pumice.questions.whatif.search.advice import advised, answered
 from pumice.questions.whatif.search.defragment import Move, StartAnswer, plans, stock_of, works
-from pumice.questions.whatif.search.searches import searched
+from pumice.questions.whatif.search.searches import fewer_jobs, more_nodes, searched
 from pumice.questions.whatif.search.starting import StartQuestion, known_job, starts_s
+from pumice.work import WorkBudget, WorkOverError
 from tests.kit.jobs import gang, job_task, vcjob
 from tests.kit.nodes import node
 from tests.kit.queues import queue
-from tests.pumice.questions.whatif.clusters import BEGAN, CLUSTERS, config_text, fork, parsed, priority_class
+from tests.pumice.questions.whatif.clusters import BEGAN, CLUSTERS, config_text, contested, fork, parsed, priority_class
 
 WITHIN_S = 5.0
 BIG = "default/big"
+ON_ONE_NODE = r"(\d+) cpu more on node (\w+)"
 
 
 def fragmented(number: int, nodes: int) -> Fork:
@@ -275,3 +280,86 @@ def test_advice_is_the_least_where_one_less_fails_in_a_future() -> None:
     (found,) = [answer for answer in answered(question) if answer.code == "Change"]
     assert (found.changes, found.least) == (("4 cpu more on node n0",), True)
     assert len([words for words in question.made if "more on node n0" in words[0]]) == 2
+
+
+def later(cluster: Fork, seconds: float) -> Fork:
+    life = Life(cluster, 0, lambda mutation, at: None, lambda result, now: None)
+    life.run(seconds)
+    return life.fork()
+
+
+def by_hand(cluster: Fork, words: str) -> list[ForkChange]:
+    """More cpu on one node, as a user would set it."""
+    more, name = re.fullmatch(ON_ONE_NODE, words).groups()  # type: ignore[union-attr]
+    (given,) = (obj for obj in cluster.objects if (obj["kind"], obj["metadata"]["name"]) == ("Node", name))
+    amounts = {part: int(given["status"][part]["cpu"]) + int(more) for part in ("allocatable", "capacity")}
+    return [changes.set_field(f"node/{name}:status.{part}.cpu='{cpu}'") for part, cpu in amounts.items()]
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_advice_starts_a_job_when_whatif_does(number: int) -> None:
+    """Jobs compete, and evictions are under way: a moment more or less decides who gets the room."""
+    cluster, compared = later(contested(number), 4.0 + number), 0
+    for job, future in lived_with(cluster, [], WITHIN_S).jobs.items():
+        question = StartQuestion(cluster, job, WITHIN_S, work=WorkBudget.of_seconds(5))
+        if future.start_s is None and question.starts() is None:
+            with suppress(WorkOverError):
+                for answer in advised(question):
+                    if re.fullmatch(ON_ONE_NODE, answer.changes[0]):
+                        full = lived_with(cluster, by_hand(cluster, answer.changes[0]), WITHIN_S)
+                        assert full.jobs[job].start_s == answer.starts_s
+                        compared += 1
+    assert compared
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_search_starts_a_job_when_whatif_does(number: int) -> None:
+    cluster = later(contested(number), 4.0 + number)
+    for job, future in lived_with(cluster, [], WITHIN_S).jobs.items():
+        question = StartQuestion(cluster, job, WITHIN_S)
+        if future.start_s is None and question.starts() is None:
+            for answer in more_nodes(question, ["n0"]):
+                full = lived_with(cluster, [nodes_like("n0", answer.amount)], WITHIN_S)
+                assert full.jobs[job].start_s == answer.starts_s
+
+
+def tainted() -> tuple[dict[str, Any], ...]:
+    closed = node("n0", cpu="4", taints=[{"key": "closed", "value": "yes", "effect": "NoSchedule"}])
+    return closed, queue("q1"), vcjob("big", job_task(replicas=1, cpu="1"), queue="q1")
+
+
+@pytest.mark.parametrize(("within_s", "starts"), [(5.0, [0.39]), (0.3, [])])
+def test_a_change_of_pods_still_to_make_counts_from_the_question(within_s: float, starts: list[float]) -> None:
+    """The pods exist after three periods, of 130 ms."""
+    question = StartQuestion(Fork(tainted(), BEGAN, parsed(config_text(0))), BIG, within_s)
+    found = [answer for answer in answered(question) if answer.changes[0].startswith("tolerate")]
+    assert [answer.starts_s for answer in found] == starts
+
+
+def test_advice_about_an_assumed_queue_holds_from_the_beginning() -> None:
+    """Nobody gave the queue `default`: it is there all the same."""
+    held = gang("held", pods=4, cpu="1", queue="q1", nodes=["n0"] * 4, phase="Running", duration="0")
+    objects = (node("n0", cpu="4"), queue("q1"), *held, *gang("big", pods=3, cpu="1", queue="default"))
+    cluster = Fork(objects, BEGAN, parsed(config_text(2)))
+    found = {answer.changes[0]: answer.starts_s for answer in advised(StartQuestion(cluster, BIG, WITHIN_S))}
+    given = replace(cluster, objects=(*objects, queue("default", weight=3)))
+    assert found["queue default: weight 3 instead of 1"] == starts_s(given, BIG, WITHIN_S)
+
+
+def test_a_search_for_a_job_that_comes_later_answers() -> None:
+    """It has no objects yet that could be changed."""
+    coming = [(0.2, obj) for obj in gang("big", pods=1, cpu="7", queue="q1")]
+    cluster = Fork((node("n0", cpu="4"), queue("q1")), BEGAN, parsed(config_text(0)), later=tuple(coming))
+    assert [answer.code for answer in answered(StartQuestion(cluster, BIG, WITHIN_S))] == ["Change"]
+
+
+def test_jobs_that_end_leave_earlier_changes_in_place() -> None:
+    """The api judges the changed object, wherever it stands when others have gone."""
+    small = gang("small", pods=1, cpu="3", queue="q1", nodes=["n0"], phase="Running", duration="0")
+    objects = (node("n0", cpu="4"), queue("q1"), *small, *gang("big", pods=1, cpu="4", queue="q1"))
+    cluster = later(Fork(objects, BEGAN, parsed(config_text(0))), 1.0)
+    asked = changed(cluster, [changes.set_field("podgroup/big:spec.minMember=1")])
+    (answer,) = fewer_jobs(StartQuestion(asked, BIG, WITHIN_S))
+    assert answer.of == ("default/small",)
+    gone = asked.without(belongings(asked.objects)["default/small"].places)
+    assert [gone.objects[place]["metadata"]["name"] for place in gone.before] == ["big"]
