@@ -269,7 +269,7 @@ class FamilyMachine(Machine):
             return
         mark = self._rule.mark_of(obj)
         self._owners[key] = obj
-        if self._rule.adopts and (old is None or old["spec"] != obj["spec"]):
+        if self._rule.adopts and (old is None or old.get("spec") != obj.get("spec")):
             belongs = self._rule.belongs(obj)
             if belongs is not None:
                 self._orphans.adopt_by(key, belongs)

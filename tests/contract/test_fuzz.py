@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.contract.test_recorded import story
+from tests.kit.answers import object_of
 
 VOLCANO = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
 CONTAINER = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}, "ports": [{"containerPort": 80}]}
@@ -177,7 +178,7 @@ def encoded(document: Any) -> bytes:
 def check(answer: httpx.Response) -> None:
     """Not our fault, and said as Kubernetes says it."""
     assert answer.status_code < 500, f"{answer.request.method} {answer.request.url}: {answer.text}"
-    found = answer.json()
+    found = object_of(answer)
     if answer.status_code >= 400:
         assert (found["kind"], found["status"], found["code"]) == ("Status", "Failure", answer.status_code)
         assert found["message"]

@@ -24,6 +24,7 @@ from pumice.actors.gateway.request.exchange import Exchange
 from pumice.cluster.rbac.defaults import default_roles
 from pumice.cluster.rbac.index import RoleIndex
 from pumice.cluster.rbac.rules import User, account_groups
+from tests.kit.answers import PROTOBUF, events_in, object_of
 from tests.kit.serving import PASSIVE, served
 
 STORY: Final = Path(__file__).parent / "recorded" / "story.jsonl"
@@ -60,6 +61,19 @@ class Step(msgspec.Struct, frozen=True):
 
 def story() -> list[Step]:
     return [msgspec.json.decode(line, type=Step) for line in STORY.read_bytes().splitlines()]
+
+
+def told(stream: httpx.Response) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The events of a watch, in the form that it has."""
+    if not stream.headers["content-type"].startswith(PROTOBUF):
+        for line in stream.iter_lines():
+            event = msgspec.json.decode(line)
+            yield event["type"], event["object"]
+        return
+    held = b""
+    for part in stream.iter_bytes():
+        found, held = events_in(held + part)
+        yield from found
 
 
 class Replay:
@@ -115,14 +129,13 @@ class Replay:
         assert stream.headers["transfer-encoding"] == "chunked"
         if "sendInitialEvents=true" not in step.path:
             return
-        for line in stream.iter_lines():
-            event = msgspec.json.decode(line)
-            assert event["object"]["kind"]
-            assert event["object"]["apiVersion"]
-            if event["type"] == "BOOKMARK":
-                assert event["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+        for type_, obj in told(stream):
+            assert obj["kind"]
+            assert obj["apiVersion"]
+            if type_ == "BOOKMARK":
+                assert obj["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
                 return
-            assert event["type"] == "ADDED"
+            assert type_ == "ADDED"
         raise AssertionError("the stream ended before the bookmark")
 
 
@@ -153,7 +166,7 @@ def test_the_recorded_clients_get_their_answers_again(http: httpx.Client) -> Non
         what = f"step {number}: {step.client} {step.method} {step.path}"
         assert answer.status_code == step.status, f"{what}: {answer.status_code} {'' if step.watch else answer.text}"
         if step.answer:
-            found = answer.json()
+            found = object_of(answer)
             replay.learn(step, found)
             check(replay, step, found, what)
 
