@@ -59,6 +59,12 @@ class Web:
     @asynccontextmanager
     async def watching(self, path: str, **headers: str) -> AsyncGenerator[AsyncIterator[Object]]:
         """The events of a watch, one by one, on a connection of its own."""
+        async with self.streaming(path, **headers) as (_, chunks):
+            yield Lines(chunks)
+
+    @asynccontextmanager
+    async def streaming(self, path: str, **headers: str) -> AsyncGenerator[tuple[bytes, Chunks]]:
+        """The head and the chunks of an answer, on a connection of its own."""
         with anyio.fail_after(PATIENCE_S):
             async with await anyio.connect_tcp(*self.settings.address) as stream:
                 told = "".join(f"{name}: {value}\r\n" for name, value in {"host": "localhost", **headers}.items())
@@ -66,14 +72,32 @@ class Web:
                 buffered = BufferedByteReceiveStream(stream)
                 head = await buffered.receive_until(b"\r\n\r\n", 65536)
                 assert head.startswith(b"HTTP/1.1 200"), head
-                yield Lines(buffered)
+                yield head, Chunks(buffered)
 
 
-class Lines:
-    """The lines of a chunked answer, as JSON; ends when the answer has been ended properly."""
+class Chunks:
+    """The chunks of an answer; ends when the answer has been ended properly."""
 
     def __init__(self, stream: BufferedByteReceiveStream) -> None:
         self._stream = stream
+
+    def __aiter__(self) -> Chunks:
+        return self
+
+    async def __anext__(self) -> bytes:
+        size = int(await self._stream.receive_until(b"\r\n", 64), 16)
+        found = await self._stream.receive_exactly(size) if size else b""
+        assert await self._stream.receive_exactly(2) == b"\r\n"
+        if not size:
+            raise StopAsyncIteration
+        return found
+
+
+class Lines:
+    """The lines of a chunked answer, as JSON."""
+
+    def __init__(self, chunks: Chunks) -> None:
+        self._chunks = chunks
         self._rest = b""
 
     def __aiter__(self) -> Lines:
@@ -82,12 +106,11 @@ class Lines:
     async def __anext__(self) -> Object:
         parts = [self._rest]
         while b"\n" not in parts[-1]:
-            size = int(await self._stream.receive_until(b"\r\n", 64), 16)
-            parts.append(await self._stream.receive_exactly(size) if size else b"")
-            assert await self._stream.receive_exactly(2) == b"\r\n"
-            if not size:
+            try:
+                parts.append(await anext(self._chunks))
+            except StopAsyncIteration:
                 assert not any(parts)
-                raise StopAsyncIteration
+                raise
         line, _, self._rest = b"".join(parts).partition(b"\n")
         found: Object = json.loads(line)
         return found

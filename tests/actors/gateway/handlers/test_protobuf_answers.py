@@ -1,6 +1,6 @@
 """Answers in protobuf: who gets them, and that they say what the JSON of the same request says."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 from pumice.actors.gateway.watch_events import STREAM
 from pumice.core.objects.metadata import Object
 from tests.actors.gateway.faults.test_door import struck_by
-from tests.actors.gateway.rig import PODS, QUEUES, Web, pod_of, serving
+from tests.actors.gateway.rig import PODS, QUEUES, Chunks, Web, pod_of, serving
 from tests.kit.answers import PROTOBUF, completed, decoded, events_in
 
 pytestmark = pytest.mark.anyio
@@ -100,36 +100,41 @@ async def test_statuses_and_reviews_come_in_it() -> None:
         assert (code, media) == (404, "application/json")
 
 
-@asynccontextmanager
-async def watched(web: Web, path: str) -> AsyncGenerator[tuple[httpx.Response, AsyncIterator[tuple[str, Object]]]]:
+class Events:
     """The events of a watch in protobuf."""
 
-    async def events() -> AsyncIterator[tuple[str, Object]]:
-        held = b""
-        async for part in answer.aiter_bytes():
-            found, held = events_in(held + part)
-            for event in found:
-                yield event
+    def __init__(self, chunks: Chunks) -> None:
+        self._chunks = chunks
+        self._found: list[tuple[str, Object]] = []
+        self._rest = b""
 
-    async with web.http.stream("GET", path, headers={"accept": PROTOBUF}) as answer:
-        yield answer, events()
+    async def next(self) -> tuple[str, Object]:
+        while not self._found:
+            self._found, self._rest = events_in(self._rest + await anext(self._chunks))
+        return self._found.pop(0)
+
+
+@asynccontextmanager
+async def watched(web: Web, path: str) -> AsyncGenerator[tuple[bytes, Events]]:
+    async with web.streaming(path, accept=PROTOBUF) as (head, chunks):
+        yield head, Events(chunks)
 
 
 async def test_a_watch_comes_in_frames() -> None:
     async with serving() as web:
         await web.create_pods("a", app="x")
-        async with watched(web, f"{PODS}?watch=true&labelSelector=app%3Dx") as (answer, events):
-            assert answer.headers["content-type"] == STREAM
-            type_, first = await anext(events)
+        async with watched(web, f"{PODS}?watch=true&labelSelector=app%3Dx") as (head, events):
+            assert f"content-type: {STREAM}\r\n".encode() in head
+            type_, first = await events.next()
             assert (type_, first) == ("ADDED", completed(await web.get(f"{PODS}/a")))
             await web.create_pods("b", app="x")
-            assert (await anext(events))[1]["metadata"]["name"] == "b"
+            assert (await events.next())[1]["metadata"]["name"] == "b"
         async with watched(web, f"{PODS}?watch=true") as (_, events):
-            assert [(await anext(events))[0] for _ in range(2)] == ["ADDED", "ADDED"]
+            assert [(await events.next())[0] for _ in range(2)] == ["ADDED", "ADDED"]
             made = await web.create_pods("c")
-            assert await anext(events) == ("ADDED", completed(made[0]))
+            assert await events.next() == ("ADDED", completed(made[0]))
         async with watched(web, f"{PODS}?watch=true&resourceVersion=1") as (_, events):
-            type_, status = await anext(events)
+            type_, status = await events.next()
             assert (type_, status["kind"], status["code"]) == ("ERROR", "Status", 410)
 
 
