@@ -9,7 +9,7 @@ import msgspec
 
 from pumice.actors.gateway.forms import encode
 from pumice.actors.gateway.protobuf import reading, writing
-from pumice.actors.gateway.request.negotiation import JSON, PROTOBUF
+from pumice.actors.gateway.request.negotiation import PROTOBUF
 from pumice.core.objects.metadata import Object
 
 _BOOKMARK: Final = "BOOKMARK"
@@ -123,4 +123,4 @@ STREAM: Final = f"{PROTOBUF};stream=watch"
 
 def format_of(media: str) -> tuple[EventFormat, str]:
     """Return the format for a media type (or for that of a watch), and the media type of the watch."""
-    return (PROTOBUF_EVENTS, STREAM) if media.startswith(PROTOBUF) else (JSON_EVENTS, media or JSON)
+    return (PROTOBUF_EVENTS, STREAM) if media.startswith(PROTOBUF) else (JSON_EVENTS, media)

@@ -48,13 +48,13 @@ class UnknownProtobufKindError(RequestError):
 Value = int | float | memoryview
 Fields = dict[int, list[Value]]
 
-_VARINT: Final = 0
-_FIXED64: Final = 1
-_BYTES: Final = 2
-_FIXED32: Final = 5
+VARINT: Final = 0
+FIXED64: Final = 1
+BYTES: Final = 2
+FIXED32: Final = 5
 # 64 bits, seven in each byte.
 _LONGEST_VARINT: Final = 10
-_WIDTHS: Final = {_FIXED64: struct.Struct("<d"), _FIXED32: struct.Struct("<f")}
+_WIDTHS: Final = {FIXED64: struct.Struct("<d"), FIXED32: struct.Struct("<f")}
 
 
 def fields(data: memoryview) -> Fields:
@@ -70,10 +70,10 @@ def fields(data: memoryview) -> Fields:
         number, wire = key >> 3, key & 7
         if number == 0:
             raise MalformedBodyError("field number 0 is not allowed")
-        if wire == _VARINT:
+        if wire == VARINT:
             value: Value
             value, at = varint(data, at)
-        elif wire == _BYTES:
+        elif wire == BYTES:
             size, at = varint(data, at)
             value, at = _slice(data, at, size), at + size
         elif wire in _WIDTHS:

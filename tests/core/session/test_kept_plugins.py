@@ -21,7 +21,7 @@ from pumice.core.plugins.usage import MOMENT_S
 from pumice.core.state.view import View
 from pumice.questions.oneshot.between import pod_group_after
 from tests.core.plugins.world import configuration
-from tests.core.session.test_kept_sessions import NOW, Settling, renewed, uncollected
+from tests.core.session.test_kept_sessions import NOW, Settling, demand_alike, renewed, uncollected
 from tests.kit import gang, node, priority_class, queue
 from tests.kit.hyper_nodes import hyper_node
 
@@ -167,20 +167,7 @@ def live(varied: Varied, cycles: int, seen: Counter[str]) -> None:
         for _ in range(varied.chance.randrange(3)):
             varied.change()
         fresh, kept = varied.both()
-        assert (kept.binds, kept.evicts, kept.pod_conditions, kept.pod_groups, kept.queues, kept.events) == (
-            fresh.binds,
-            fresh.evicts,
-            fresh.pod_conditions,
-            fresh.pod_groups,
-            fresh.queues,
-            fresh.events,
-        )
-        assert (kept.digest, kept.carry, kept.wake_at, kept.recurs) == (
-            fresh.digest,
-            fresh.carry,
-            fresh.wake_at,
-            fresh.recurs,
-        )
+        demand_alike(fresh, kept)
         seen["binds"] += len(kept.binds)
         seen["evicts"] += len(kept.evicts)
 
