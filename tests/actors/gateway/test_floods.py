@@ -81,11 +81,12 @@ async def test_parts_are_made_once_there_is_room_for_them(monkeypatch: pytest.Mo
     """Those that wait for room hold a request's worth and no part of an answer."""
     monkeypatch.setattr(budget, "STALLED_S", 0.3)
     monkeypatch.setattr(budget, "SLOW_S", 0.3)
-    made = list[int]()
+    made, first = list[int](), anyio.Event()
     chunk = Exchange.part
 
     async def counted(exchange: Exchange, data: bytes) -> None:
         made.append(len(data))
+        first.set()
         await chunk(exchange, data)
 
     async with serving(client_bytes=4 * MIB) as web:
@@ -96,8 +97,7 @@ async def test_parts_are_made_once_there_is_room_for_them(monkeypatch: pytest.Mo
             for _ in range(MANY):
                 open_.enter_context(unread(web.settings.address, CONFIG_MAPS))
             with anyio.fail_after(PATIENCE_S):
-                while not made:
-                    await anyio.sleep(0.02)
+                await first.wait()
             assert len(made) < MANY, "the others wait for room"
         monkeypatch.setattr(Exchange, "part", chunk)
         assert len((await web.get(f"{CONFIG_MAPS}?labelSelector=!none"))["items"]) > 6
